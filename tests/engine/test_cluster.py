@@ -1,7 +1,8 @@
 """Scores of a Ray cluster on this machine, while its workers, its nodes and the driver are killed.
 
-Each node and each actor is a Python process that imports Ray, for one to two seconds. So there are two nodes, until a third one
-joins, and most tests share the actors of `engine`. Tests that need other actors come before them: a CPU has one at a time.
+Each node has two Python processes and each actor is one, which imports Ray for one to two seconds. So there is one node until a
+second one joins, and most tests share the actors of `engine`. Tests that need other actors come before them: a CPU has one at a
+time.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,15 +29,17 @@ import pytest
 
 import vkssim
 from vkssim.engine import cluster as cluster_module
+from vkssim.engine import scheduler
 from vkssim.engine.cluster import Actor, Cluster
 from vkssim.engine.engine import Engine, Job, RunSettings
 from vkssim.engine.journal import open_journal
 from vkssim.engine.options import Clips, ScoreOptions
-from vkssim.engine.scheduler import MAX_ATTEMPTS, TaskKey
-from vkssim.engine.task import Part, Task, TaskResult, WorkerDiedError, WorkerHandle, WorkerSpec
+from vkssim.engine.scheduler import TaskKey
+from vkssim.engine.task import Part, Task, TaskResult, WorkerDiedError, WorkerSpec
 from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, WorkerLostError
 from vkssim.frames.options import RawDescription
 from vkssim.report import render
+from vkssim.report.results import ScoreReport
 
 from ..support.clips import raw_bytes, write
 from ..support.commands import start_program
@@ -53,14 +56,17 @@ FEATURES = ("float_psnr",)
 TASK = Task((Part(0, Clips("a", "b")),), ScoreOptions(FEATURES))
 GPU = WorkerSpec("vulkan", None, "gpu", "made up")
 NODE = {"num_cpus": 1, "object_store_memory": 80_000_000, "include_log_monitor": False}
-DOOMED, JOINING = "127.0.0.2", "127.0.0.3"
+JOINING = "127.0.0.2"
+DISTORTED = "test_cluster-"
+"""The beginning of the names of distorted clips, by which Ray shows what a process scores."""
+
 _LONGEST = 30
 SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300, "health_check_failure_threshold": 3}
 
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Any]:
-    """Two nodes, each with one CPU and an address of its own."""
+    """A node with one CPU, and another one once it has joined; each has an address of its own."""
     patch = pytest.MonkeyPatch()
     for name, value in cluster_module._ENVIRONMENT.items():
         patch.setenv(name, value)
@@ -70,9 +76,10 @@ def nodes() -> Iterator[Any]:
     (Path(folder) / "ray").mkdir()
     # The agent of a node then does without what the dashboard and Prometheus ask it for.
     patch.setitem(sys.modules, "ray.dashboard.optional_deps", None)
+    # Even without a dashboard, Ray starts the process of its server, which would report the use of the cluster.
+    patch.setattr("ray._private.node.Node.start_api_server", lambda _node, **_options: None)
     started = _head(folder)
     try:
-        started.add_node(node_ip_address=DOOMED, **NODE)
         yield started
     finally:
         started.shutdown()
@@ -84,17 +91,30 @@ def nodes() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def joining(nodes: Any) -> str:
-    """The address of a node that joins those two. Ray counts a GPU there, which does not exist."""
-    nodes.add_node(node_ip_address=JOINING, **NODE, num_gpus=1)
-    return JOINING
-
-
-@pytest.fixture(scope="module")
 def engine(nodes: Any) -> Iterator[Cluster]:
     """A worker for each CPU, with the reference in NumPy: nothing to compile in an actor that is started again."""
     with Cluster(address=nodes.address, backend="cpu") as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def joining(nodes: Any, engine: Cluster) -> Any:
+    """A node that joins meanwhile. Ray counts a GPU there, which does not exist."""
+    assert not _is_at(JOINING, engine)
+    return nodes.add_node(node_ip_address=JOINING, **NODE, num_gpus=1)
+
+
+@pytest.fixture
+def two(engine: Cluster, joining: Any) -> Cluster:
+    """A worker on each of the nodes, whatever an earlier test has killed."""
+    until(lambda: len(engine.workers()) == 2)
+    assert _is_at(JOINING, engine)
+    return engine
+
+
+def _is_at(address: str, engine: Cluster) -> bool:
+    """Whether a worker is on the node with that address."""
+    return any(f"(node {address})" in worker.label for worker in engine.workers())
 
 
 def _short_folder() -> str:
@@ -139,23 +159,23 @@ def _scoring() -> dict[int, str]:
     """The processes that score something just now, as Ray shows them, and the address of their node."""
     titles = _titles()
     found = {}
-    for process in [process for process, title in titles.items() if title.startswith("ray::score test_")]:
+    for process in [process for process, title in titles.items() if title.startswith(f"ray::score {DISTORTED}")]:
         with suppress(OSError):
             parent = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
             (found[process],) = re.findall(r"--node_ip_address=(\S+)", titles[parent])
     return found
 
 
-@pytest.fixture
-def jobs(tmp_path: Path, request: pytest.FixtureRequest) -> list[Job]:
-    """Three pairs, the last of them short; their names are this test's own."""
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> list[Job]:
+    """Three pairs, the last of them short."""
+    folder = tmp_path_factory.mktemp("clips")
     luma = clip(FRAMES, HEIGHT, WIDTH)
-    reference = write(tmp_path / "reference.yuv", raw_bytes(luma))
+    reference = write(folder / "reference.yuv", raw_bytes(luma))
     made = []
     for number in range(3):
         moved = np.roll(luma, number + 1, axis=2)[: 20 if number == 2 else FRAMES]
-        name = f"{request.node.name}-{number}"
-        made.append(Job(str(number), Clips(reference, write(tmp_path / f"{name}.yuv", raw_bytes(moved)), RAW)))
+        made.append(Job(str(number), Clips(reference, write(folder / f"{DISTORTED}{number}.yuv", raw_bytes(moved)), RAW)))
     return made
 
 
@@ -194,11 +214,15 @@ def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[
 def _assert_right(run: Run, jobs: list[Job], backend: str) -> None:
     """The same bytes as without a cluster, and no range scored twice."""
     for job in jobs:
-        alone = vkssim.score_files(job.clips.reference, job.clips.distorted, raw=RAW, features=FEATURES, backend=backend)
         outcome = run.outcomes[job.key]
         assert not isinstance(outcome, Exception), outcome
-        assert render(outcome, "json", "max") == render(alone, "json", "max")
+        assert render(outcome, "json", "max") == render(_alone(job.clips, backend), "json", "max")
     assert set(run.ranges.values()) == {1}
+
+
+@cache
+def _alone(clips: Clips, backend: str) -> ScoreReport:
+    return vkssim.score_files(clips.reference, clips.distorted, raw=RAW, features=FEATURES, backend=backend)
 
 
 def _full(jobs: list[Job]) -> set[tuple[str, int]]:
@@ -213,8 +237,9 @@ def test_the_same_bytes_as_alone(nodes: Any, jobs: list[Job], tmp_path: Path) ->
         run = _score(engine, jobs, tmp_path)
     _assert_right(run, jobs, "vulkan")
     assert set(run.ranges) == _full(jobs)
-    places = {f"(node {node.node_ip_address})" for node in nodes.list_all_nodes()}
-    assert all(device.startswith("llvmpipe") and device.endswith(tuple(places)) for device in run.devices)
+    (device,) = run.devices
+    assert device.startswith("llvmpipe")
+    assert device.endswith(f"(node {nodes.head_node.node_ip_address})")
     assert run.warnings == []
 
 
@@ -241,27 +266,16 @@ def test_an_actor_has_several_workers(nodes: Any) -> None:
         worker.workers_of = lambda engines: engines
 
     def do_two() -> list[int]:
-        two: list[WorkerHandle] = []
-
-        def have_begun() -> bool:
-            two[:] = [worker for worker in cluster.workers() if worker.host == host]
-            return len(two) == 2
-
-        until(have_begun)
-        tasks = [worker.submit(TASK, lambda _job, _event: None) for worker in two]
+        tasks = [worker.submit(TASK, lambda _job, _event: None) for worker in cluster.workers()]
+        assert len(tasks) == 2
         return [task.result(PATIENCE).frames for task in tasks]
 
     ray.init(nodes.address, log_to_driver=False, runtime_env={"worker_process_setup_hook": meeting})
     try:
         with Cluster(backend="cpu", decode="auto") as cluster:
-            until(lambda: len({worker.host for worker in cluster.workers()}) > 1)
-            workers = cluster.workers()
-            hosts = [worker.host for worker in workers]
-            host = hosts[0]
-            assert hosts == [*dict.fromkeys(hosts)] * 2, "each device gets a task before any gets two"
             first, second = do_two()
             assert first == second
-            tasks = [worker.submit(replace(TASK, batch=1), lambda *_: None) for worker in workers if worker.host == host]
+            tasks = [worker.submit(replace(TASK, batch=1), lambda *_: None) for worker in cluster.workers()]
             os.kill(first, signal.SIGKILL)
             for task in tasks:
                 with pytest.raises(WorkerDiedError):
@@ -314,7 +328,38 @@ def _scored(folder: Path) -> set[tuple[str, int]]:
     return {(entry["pair"], entry["range"][0]) for entry in entries(folder / "results.csv.journal") if "end" in entry}
 
 
-def test_a_worker_killed_on_the_way(engine: Cluster, jobs: list[Job], tmp_path: Path) -> None:
+def test_idle_workers_that_are_killed_are_started_again(engine: Cluster, jobs: list[Job], tmp_path: Path) -> None:
+    count = len(engine.workers())
+    idle = [process for process, title in _titles().items() if title.startswith("ray::RemoteWorkers")]
+    assert len(idle) >= count
+    for process in idle:
+        os.kill(process, signal.SIGKILL)
+    run = _score(engine, jobs, tmp_path)
+    _assert_right(run, jobs, "cpu")
+    assert set(run.ranges) == _full(jobs)
+
+
+def test_no_gpu_and_one_that_vulkan_does_not_know(
+    engine: Cluster, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Ray counts one that is not there; nothing else takes its place."""
+    monkeypatch.setattr(cluster_module, "WORKER_TIMEOUT_S", 0.1)
+    with Cluster() as gpus:
+        with pytest.raises(NoDeviceError, match=r"the Ray cluster has 1 node, 0 GPUs, 1 CPU;.*`software`"):
+            gpus.workers()
+        request.getfixturevalue("joining")
+        until(lambda: _ready(gpus))
+        with pytest.raises(NoDeviceError, match="Ray assigned GPU 0, which fits 0 of Vulkan's devices"):
+            _score(gpus, jobs, tmp_path)
+
+
+def _ready(engine: Cluster) -> bool:
+    with suppress(NoDeviceError):
+        return bool(engine.workers())
+    return False
+
+
+def test_a_worker_killed_on_the_way(two: Cluster, jobs: list[Job], tmp_path: Path) -> None:
     killed: list[int] = []
 
     def kill() -> None:
@@ -323,14 +368,14 @@ def test_a_worker_killed_on_the_way(engine: Cluster, jobs: list[Job], tmp_path: 
             for process in killed:
                 os.kill(process, signal.SIGKILL)
 
-    run = _score(engine, jobs, tmp_path, kill)
+    run = _score(two, jobs, tmp_path, kill)
     assert killed
     _assert_right(run, jobs, "cpu")
     assert set(run.ranges) == _full(jobs)
     assert all("ended unexpectedly" in warning for warning in run.warnings)  # nothing where another one tried it already
 
 
-def test_a_worker_that_is_stopped(engine: Cluster, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_is_stopped(two: Cluster, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It gives no sign of life during its task, so it is killed, and another worker scores its range.
 
     The reason is told even if Ray reports the actor's death at once.
@@ -352,7 +397,7 @@ def test_a_worker_that_is_stopped(engine: Cluster, jobs: list[Job], tmp_path: Pa
                 os.kill(process, signal.SIGSTOP)
 
     try:
-        run = _score(engine, jobs, tmp_path, stop)
+        run = _score(two, jobs, tmp_path, stop)
     finally:
         for process in stopped:
             with suppress(ProcessLookupError):
@@ -363,20 +408,7 @@ def test_a_worker_that_is_stopped(engine: Cluster, jobs: list[Job], tmp_path: Pa
     assert any("it gave no sign of life for 2 s" in warning for warning in run.warnings)
 
 
-def test_idle_workers_that_are_killed_are_started_again(engine: Cluster, jobs: list[Job], tmp_path: Path) -> None:
-    count = len(engine.workers())
-    idle = [process for process, title in _titles().items() if title.startswith("ray::RemoteWorkers")]
-    assert len(idle) >= count
-    for process in idle:
-        os.kill(process, signal.SIGKILL)
-    run = _score(engine, jobs, tmp_path)
-    _assert_right(run, jobs, "cpu")
-    assert set(run.ranges) == _full(jobs)
-
-
-def test_a_pair_that_ends_every_worker(
-    engine: Cluster, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pair_that_ends_every_worker(two: Cluster, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     poison = jobs[2].clips.distorted
     submit = Actor.submit
 
@@ -386,62 +418,30 @@ def test_a_pair_that_ends_every_worker(
             actor.close()
         return outcome
 
+    monkeypatch.setattr(scheduler, "MAX_ATTEMPTS", 2)  # each of which costs an actor
     monkeypatch.setattr(Actor, "submit", submit_and_die)
-    run = _score(engine, jobs, tmp_path)
+    run = _score(two, jobs, tmp_path)
     lost = run.outcomes.pop("2")
     assert isinstance(lost, WorkerLostError)
-    assert f"{Path(poison).name} was tried {MAX_ATTEMPTS} times and given up" in str(lost)
+    assert f"{Path(poison).name} was tried 2 times and given up" in str(lost)
     _assert_right(run, jobs[:2], "cpu")
     assert set(run.ranges) == _full(jobs) - {("2", 0)}
 
 
-def test_no_gpu_and_one_that_vulkan_does_not_know(
-    engine: Cluster, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    """Ray counts one that is not there; nothing else takes its place."""
-    monkeypatch.setattr(cluster_module, "WORKER_TIMEOUT_S", 0.1)
-    with Cluster() as gpus:
-        with pytest.raises(NoDeviceError, match=r"the Ray cluster has 2 nodes, 0 GPUs, 2 CPUs.*`software`"):
-            gpus.workers()
-        request.getfixturevalue("joining")
-        until(lambda: _ready(gpus))
-        with pytest.raises(NoDeviceError, match="Ray assigned GPU 0, which fits 0 of Vulkan's devices"):
-            _score(gpus, jobs, tmp_path)
-
-
-def _ready(engine: Cluster) -> bool:
-    with suppress(NoDeviceError):
-        return bool(engine.workers())
-    return False
-
-
-@pytest.mark.usefixtures("engine", "joining")
-def test_another_version_is_refused(jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_module, "__version__", "9.9")
-    with (
-        Cluster() as gpus,
-        pytest.raises(UnsuitableDeviceError, match=f"has vkssim {vkssim.__version__}, and this is 9.9"),
-    ):
-        _score(gpus, jobs, tmp_path)
-
-
-def test_a_node_that_joins_and_one_removed_on_the_way(
-    nodes: Any, engine: Cluster, joining: str, jobs: list[Job], tmp_path: Path
-) -> None:
+def test_a_node_removed_on_the_way(nodes: Any, two: Cluster, joining: Any, jobs: list[Job], tmp_path: Path) -> None:
     removed: list[Any] = []
 
     def remove() -> None:
-        if not removed and DOOMED in _scoring().values():
-            removed.extend(node for node in nodes.list_all_nodes() if node.node_ip_address == DOOMED)
-            nodes.remove_node(removed[0], allow_graceful=False)
+        if not removed and JOINING in _scoring().values():
+            removed.append(joining)
+            nodes.remove_node(joining, allow_graceful=False)
 
-    run = _score(engine, jobs, tmp_path, remove)
-    until(lambda: any(joining in worker.label for worker in engine.workers()))
-    until(lambda: not [worker for worker in engine.workers() if DOOMED in worker.label])
+    run = _score(two, jobs, tmp_path, remove)
+    until(lambda: not _is_at(JOINING, two))
     assert removed
     _assert_right(run, jobs, "cpu")
     assert set(run.ranges) == _full(jobs)
-    assert all(f"(node {DOOMED}) ended unexpectedly" in warning for warning in run.warnings)
+    assert all(f"(node {JOINING}) ended unexpectedly" in warning for warning in run.warnings)
 
 
 def test_the_extra_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -469,7 +469,8 @@ class _Method:
     def options(self, **_options: Any) -> _Method:
         return self
 
-    def remote(self, *_words: Any) -> Any:
+    def remote(self, *words: Any) -> Any:
+        self.words = words
         self.calls.append(Future())
         return SimpleNamespace(future=partial(self.calls.__getitem__, len(self.calls) - 1))
 
@@ -509,6 +510,38 @@ def _begun(started: list[_MadeUp]) -> Actor:
     for worker in actor.workers():
         worker.submit(TASK, lambda _job, _event: None)
     return actor
+
+
+def test_another_version_is_refused(started: list[_MadeUp]) -> None:
+    """An actor is told the version of the driver, and refuses the run before it looks for a device."""
+    from vkssim.engine.ray_worker import RemoteWorkers
+
+    _begun(started)
+    version, spec, folder = started[0].begin.words
+    assert version == vkssim.__version__
+    with pytest.raises(UnsuitableDeviceError, match=f"has vkssim {version}, and this is 9.9"):
+        RemoteWorkers().begin("9.9", spec, folder)
+
+
+@pytest.mark.usefixtures("killed")
+def test_each_device_gets_a_task_before_any_gets_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Begins(_Method):
+        def remote(self, *words: Any) -> Any:
+            answer = super().remote(*words)
+            self.calls[-1].set_result(replace(GPU, workers=2))
+            return answer
+
+    def start(_place: object) -> _MadeUp:
+        actor = _MadeUp()
+        actor.begin = Begins()
+        return actor
+
+    places = [cluster_module._Place(cluster_module._Node(name, name, 0, 1), 0) for name in "ab"]
+    monkeypatch.setattr(cluster_module, "connect", lambda _address: False)
+    monkeypatch.setattr(cluster_module, "_places", lambda *_: places)
+    monkeypatch.setattr(cluster_module, "_start", start)
+    with Cluster() as cluster:
+        assert [worker.host for worker in cluster.workers()] == ["a", "b", "a", "b"]
 
 
 def test_a_late_report_of_a_death_ends_no_other_actor(started: list[_MadeUp], killed: list[_MadeUp]) -> None:
