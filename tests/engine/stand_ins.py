@@ -8,6 +8,7 @@ import struct
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from multiprocessing.connection import Connection
 
 from vkssim.engine import processes
@@ -53,14 +54,17 @@ class _CodedError(Exception):
         super().__init__(f"{text} ({code})")
 
 
-def failing(leaves: bool, spec: WorkerSpec, connections: Sequence[Connection]) -> None:
-    """Do tasks as a worker whose clips fail with an error that cannot be pickled, or that cannot be unpickled."""
+CODED = replace(TASK, batch=1)
+
+
+def failing(spec: WorkerSpec, connections: Sequence[Connection]) -> None:
+    """Do tasks as a worker whose clips fail with an error that cannot be pickled or, if the task is CODED, unpickled."""
 
     class LibraryError(Exception):
         pass
 
     def fail(self: Worker, task: Task, on_event: OnEvent) -> TaskResult:
-        raise _CodedError(7, "of some library") if leaves else LibraryError("of some library")
+        raise _CodedError(7, "of some library") if task == CODED else LibraryError("of some library")
 
     Worker.do = fail  # type: ignore[method-assign]
     _work(spec, connections)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import re
 import shutil
@@ -10,12 +11,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ from ..support.commands import python_process, start_program, vkssim
 from ..support.pictures import clip
 from ..support.waiting import PATIENCE, until
 from .running import FEATURE, are_gone, complete_ranges, ended, family, pause_when, resume, started, workers
-from .stand_ins import CPU, TASK, failing, meeting, signalled_in_the_middle, signing, talkative
+from .stand_ins import CODED, CPU, TASK, failing, meeting, signalled_in_the_middle, signing, talkative
 
 FEW = 12
 FRAMES = 60 * FEW
@@ -78,23 +78,26 @@ def _is_right(folder: Path, output: Path) -> bool:
 # -- from Python ------------------------------------------------------------------------------------------------------
 
 
-def test_the_same_report_with_frames_in_order(folder: Path, device: Device) -> None:
+def _score(folder: Path, **options: Any) -> ScoreReport:
+    return score_files(folder / "ref.yuv", folder / "dis.yuv", raw=RAW, features=FEATURE[1], **options)
+
+
+@pytest.fixture(scope="module")
+def alone(folder: Path) -> str:
+    """The report of one device."""
+    return render(_score(folder), "json", "max")
+
+
+def test_the_same_report_with_frames_in_order(folder: Path, alone: str, device: Device) -> None:
     seen: list[FrameScores] = []
     steps: list[tuple[int, int | None]] = []
-
-    def score(device: Sequence[str] | None) -> ScoreReport:
-        return score_files(
-            folder / "ref.yuv",
-            folder / "dis.yuv",
-            raw=RAW,
-            features=FEATURE[1],
-            device=device,
-            on_frames=seen.extend if device else None,
-            progress=(lambda done, total: steps.append((done, total))) if device else None,
-        )
-
-    report = score([str(device.info.uuid)] * 2)
-    assert render(report, "json", "max") == render(score(None), "json", "max")
+    report = _score(
+        folder,
+        device=[str(device.info.uuid)] * 2,
+        on_frames=seen.extend,
+        progress=lambda done, total: steps.append((done, total)),
+    )
+    assert render(report, "json", "max") == alone
     assert (report.worker_warnings, report.warnings, report.resumed) == ([], [], 0)
     assert seen == report.frames
     assert len(steps) > 4, "the clips were scored in ranges"
@@ -120,6 +123,8 @@ def test_errors_are_those_of_one_device(tmp_path: Path, device: Device) -> None:
 SCRIPT = """
 import sys
 import vkssim
+from vkssim.engine import scheduler
+scheduler.MAX_ATTEMPTS = 1
 vkssim.score_files(*sys.argv[1:3], raw=vkssim.RawDescription(96, 64, "400", 8), device=[sys.argv[3]] * 2)
 """
 
@@ -200,33 +205,28 @@ def test_workers_end_with_a_parent_that_forked(tmp_path: Path) -> None:
             os.kill(fork, signal.SIGKILL)
 
 
-PATIENT = """
-from vkssim.engine import processes
-processes.START_TIMEOUT_S, processes.SILENCE_TIMEOUT_S, processes.END_TIMEOUT_S = 20, 6, 1
-from vkssim.__main__ import run
-run()
-"""
+def test_workers_that_are_stopped(folder: Path, alone: str, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both, at the first frames: while nobody gives them tasks, they end at most the ranges that they have.
 
-
-def test_workers_that_are_stopped(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
-    """Both: one of them may just have ended its last task, and nobody waits for it.
-
-    A worker that stands still is killed after a while, another one does its task, and the end is written.
+    A worker that stands still is killed after a while, and another one does its task.
     """
-    output = tmp_path / "scores.json"
-    process = start_program(sys.executable, "-c", PATIENT, *_words(folder, output, *two), stderr=subprocess.PIPE)
-    processes = pause_when(process, lambda: len(complete_ranges(output)) > 1)
-    resume([number for number in processes if number not in workers(process)])
-    try:
-        messages = ended(process)
-    finally:
-        for number in processes:
-            with suppress(ProcessLookupError):
-                os.kill(number, signal.SIGKILL)
-    assert process.returncode == 0, messages
-    assert re.search(r"ended unexpectedly \(it gave no sign of life for (6|20) s\)", messages)
-    assert _is_right(folder, output)
-    assert are_gone(processes)
+    for name, seconds in (("START_TIMEOUT_S", 20), ("SILENCE_TIMEOUT_S", 6), ("END_TIMEOUT_S", 1)):
+        monkeypatch.setattr(processes, name, seconds)
+    stopped: list[int] = []
+
+    def stop(_done: int, _total: int | None) -> None:
+        if not stopped:
+            stopped.extend(process.pid for process in multiprocessing.active_children() if process.pid is not None)
+            for number in stopped:
+                os.kill(number, signal.SIGSTOP)
+
+    report = _score(folder, device=[str(device.info.uuid)] * 2, progress=stop)
+    assert len(stopped) == 2
+    assert any(
+        re.search(r"ended unexpectedly \(it gave no sign of life for (6|20) s\)", warning) for warning in report.worker_warnings
+    )
+    assert render(report, "json", "max") == alone
+    assert are_gone(stopped)
 
 
 def test_messages_start_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,15 +352,12 @@ def test_a_task_that_cannot_be_read_ends_the_process(monkeypatch: pytest.MonkeyP
     second.close()
 
 
-@pytest.mark.parametrize(
-    ("leaves", "message"), [(False, "LibraryError: of some library"), (True, r"_CodedError: of some library \(7\)")]
-)
-def test_an_error_that_cannot_travel(monkeypatch: pytest.MonkeyPatch, leaves: bool, message: str) -> None:
-    monkeypatch.setattr(processes, "_work", partial(failing, leaves))
+def test_an_error_that_cannot_travel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_work", failing)
     (worker,) = handles_of(CPU)
-    for _ in range(2):
+    for task, message in [(TASK, "LibraryError: of some library"), (CODED, r"_CodedError: of some library \(7\)")] * 2:
         with pytest.raises(RuntimeError, match=message) as raised:
-            worker.submit(TASK, lambda _job, _event: None).result(PATIENCE)
+            worker.submit(task, lambda _job, _event: None).result(PATIENCE)
         assert "in fail" in str(raised.value.__cause__)
     worker.close()
 
@@ -386,16 +383,20 @@ def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, two: tuple
     assert partial["frames"] == whole["frames"][:frames]
     assert partial["warnings"] == [f"the run was stopped after {counted(frames, 'frame')}; those after them are missing"]
     assert f"stopped after {counted(frames, 'frame')}; what was scored is kept; --resume continues from there" in messages
-    result = vkssim(*_words(folder, output, *two, "--resume"))
+    result = vkssim(*_words(folder, output, "--resume"))
     assert result.exit_code == 0, result.output
     assert _is_right(folder, output)
 
 
 def test_a_terminal_sends_ctrl_c_to_workers_too(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
-    """They leave it to their parent."""
+    """They leave it to their parent. They have signals blocked from their start, as only the system can tell.
+
+    The first of them as well, with which multiprocessing starts a process of its own.
+    """
     output = tmp_path / "scores.json"
     process = started(*_words(folder, output, *two))
-    processes = pause_when(process, lambda: complete_ranges(output))
+    processes = pause_when(process, lambda: complete_ranges(output) and len(workers(process)) == 2)
+    blocked = [re.search(r"^SigBlk:\s*(\w+)$", Path(f"/proc/{number}/status").read_text(), re.M) for number in workers(process)]
     for number in workers(process):
         os.kill(number, signal.SIGINT)
     resume(processes)
@@ -403,15 +404,6 @@ def test_a_terminal_sends_ctrl_c_to_workers_too(folder: Path, tmp_path: Path, tw
     assert process.returncode == 0
     assert "warning" not in messages
     assert _is_right(folder, output)
-
-
-def test_workers_start_with_signals_blocked(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
-    """The first of them as well, with which multiprocessing starts a process of its own."""
-    process = started(*_words(folder, tmp_path / "scores.json", *two))
-    until(lambda: len(workers(process)) == 2)
-    blocked = [re.search(r"^SigBlk:\s*(\w+)$", Path(f"/proc/{number}/status").read_text(), re.M) for number in workers(process)]
-    process.kill()
-    process.communicate()
     for found in blocked:
         assert found is not None
         assert all(int(found[1], 16) >> number - 1 & 1 for number in SIGNALS)
@@ -438,43 +430,52 @@ def test_ctrl_c_while_workers_start(folder: Path, tmp_path: Path, two: tuple[str
 
 
 @pytest.fixture(scope="module")
-def killed(
-    request: pytest.FixtureRequest, folder: Path, two: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def killed(folder: Path, two: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
     """What a run leaves that was killed on its way, on one device or on two."""
-    output = tmp_path_factory.mktemp("killed") / "scores.json"
-    journal = Path(f"{output}.journal")
-    process = started(*_words(folder, output, *(two if request.param == 2 else ())))
-    if request.param == 2:
-        processes = pause_when(process, lambda: len(complete_ranges(output)) > 2)
-    else:
-        processes = pause_when(process, lambda: journal.exists() and journal.stat().st_size > 2000)
-    process.kill()
-    resume(processes)
-    process.communicate()
-    until(lambda: are_gone(processes))  # workers end with their parent
-    assert [path.name for path in output.parent.iterdir()] == [journal.name]
-    return output.parent
 
+    @cache
+    def killed_on(devices: int) -> Path:
+        output = tmp_path_factory.mktemp("killed") / "scores.json"
+        journal = Path(f"{output}.journal")
+        process = started(*_words(folder, output, *(two if devices == 2 else ())))
+        if devices == 2:
+            processes = pause_when(process, lambda: len(complete_ranges(output)) > 2)
+        else:
+            processes = pause_when(process, lambda: journal.exists() and journal.stat().st_size > 2000)
+        process.kill()
+        resume(processes)
+        process.communicate()
+        until(lambda: are_gone(processes))  # workers end with their parent
+        assert [path.name for path in output.parent.iterdir()] == [journal.name]
+        return output.parent
 
-@pytest.fixture
-def output(killed: Path, tmp_path: Path) -> Path:
-    """The output of a run that was killed, which may be gone on with."""
-    shutil.copytree(killed, tmp_path / "out")
-    return tmp_path / "out" / "scores.json"
+    return killed_on
 
 
 CONTINUED = r"note: the run continues after \d+ frames that an earlier run scored"
 CUT_OFF = r"\.journal had \d+ frames of a run that was cut off; with --resume the run would have continued from them"
 
 
-@pytest.mark.parametrize(  # one after one is in tests/utils/test_interruption.py, two after two above
-    ("killed", "devices", "more", "note"),
+@pytest.mark.parametrize(
+    ("before", "devices", "more", "note"),
     [(1, 2, ["--resume"], CONTINUED), (2, 1, ["--resume"], CONTINUED), (2, 1, [], CUT_OFF)],
     ids=["resume on two", "resume on one", "anew"],
-    indirect=["killed"],
 )
-def test_after_a_killed_run(folder: Path, output: Path, two: tuple[str, str], devices: int, more: list[str], note: str) -> None:
+def test_after_a_killed_run(
+    folder: Path,
+    killed: Callable[[int], Path],
+    tmp_path: Path,
+    two: tuple[str, str],
+    before: int,
+    devices: int,
+    more: list[str],
+    note: str,
+) -> None:
+    """A run that goes on does not know how many devices the one before had; tests/utils/test_interruption.py has one after one.
+
+    Two after two would have nothing more to prove.
+    """
+    output = Path(shutil.copytree(killed(before), tmp_path / "out")) / "scores.json"
     where = two if devices == 2 else ()
     result = vkssim(*[word for word in _words(folder, output, *where, *more) if word != "-q"])
     assert result.exit_code == 0, result.output
