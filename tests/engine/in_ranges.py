@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from vkssim.errors import VkssimError
 from vkssim.frames.options import RawDescription
 from vkssim.frames.pairing.schedule import Schedule
 from vkssim.frames.source import FrameSource
-from vkssim.report import render
 from vkssim.report.results import ScoreReport
 
 from ..frames.reading import NOTHING_SAID
@@ -114,8 +114,15 @@ def _in_one(
 
 
 def told(outcome: ScoreReport | Exception) -> list[object]:
-    """All that anybody learns of scores: files of every kind, warnings, and the error."""
+    """All that anybody learns of scores: what files of every kind are written from, warnings, and the error.
+
+    As text, which has every digit of a number, and in which a NaN is like another.
+    """
     report = getattr(outcome, "report", None) if isinstance(outcome, Exception) else outcome
-    scores = [] if report is None else [render(report, form, "max") for form in ("json", "xml", "csv")]
-    more = [] if report is None else [report.warnings, report.notes, report.rate]
-    return [*scores, *more, (type(outcome), str(outcome)) if isinstance(outcome, Exception) else None]
+    facts = [] if report is None else [repr(getattr(report, name)) for name in _FACTS]
+    return [*facts, (type(outcome), str(outcome)) if isinstance(outcome, Exception) else None]
+
+
+_OF_THE_RUN = {"seconds", "resumed", "worker_warnings", "unequal"}
+_FACTS = [field.name for field in fields(ScoreReport) if field.name not in _OF_THE_RUN]
+"""What reports of the same clips have in common, however they were scored: scores first."""
