@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from dataclasses import replace
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 from cluster import Cluster, Work, ranges, simulate
 from costs import costs, read
 
-from .support.commands import python_process
-
 BENCH = Path(__file__).resolve().parent.parent / "bench"
 
 HARSH = Cluster(20, gpus=2, straggling=0.1, slowdown=3, mtbf=200, repair=60, driver=0.01, result=0.1, attempts=50)
+
+
+def _run(script: str, *words: str) -> None:
+    """Run a script of the folder as a command, in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [script, *words])
+        with pytest.raises(SystemExit) as ended:
+            run_path(str(BENCH / script), run_name="__main__")
+    assert ended.value.code == 0
 
 
 def _work(tasks: int, seconds: float) -> Work:
@@ -82,8 +91,7 @@ def test_tasks_are_timed(tmp_path: Path) -> None:
     """A round of tiny ones: all lengths of both kinds, then a profiled one of each."""
     output = tmp_path / "times.jsonl"
     words = ("--size", "192x180", "--feature", "float_ssim=scale=1:window=uniform8", "--frames", "16", "--seconds", "0")
-    process = python_process(str(BENCH / "task_times"), *words, "--out", str(output))
-    assert process.returncode == 0, process.stderr.decode()
+    _run("task_times", *words, "--out", str(output))
     records = read([output])
     assert [(record["kind"], record["frames"]) for record in records[:8]] == [
         (kind, frames) for kind in ("raw", "h264") for frames in (16, 8, 4, 2)
@@ -113,8 +121,7 @@ def test_costs_and_a_cluster_from_records(tmp_path: Path) -> None:
     assert (cost.gpu_seconds, cost.upload_seconds, cost.opening) == pytest.approx((0.002, 0.001, 3.0))
     assert cost.spread == pytest.approx([1.0] * 4)
     words = ("--times", str(times), "--nodes", "3", "--minutes", "1", "--range-seconds", "9", "--driver", "0", "--result", "0")
-    process = python_process(str(BENCH / "simulate_cluster"), *words, "--json", str(figures))
-    assert process.returncode == 0, process.stderr.decode()
+    _run("simulate_cluster", *words, "--json", str(figures))
     (row,) = json.loads(figures.read_text())["figures"]
     assert (row["tasks"], row["lost"], row["given_up"]) == (75 * 16, 0, 0)
     assert row["efficiency_percent"] == pytest.approx(100 * 9 / 9.5)

@@ -25,22 +25,13 @@ from vkssim.search import recipe
 from vkssim.search.source import Source
 from vkssim.utils import ffmpeg_log
 
+from .in_processes import FEATURE, score
 from .support.clips import raw_bytes, write
 from .support.commands import python_process
 from .support.pictures import clip
 
 SIZES = (40, 32), (40, 32), (57, 43), (64, 50)
-FEATURE = "float_ssim=scale=1:window=uniform8"
 AT_A_TIME = 4
-
-
-def score(size: tuple[int, int], frames: int = 25) -> list[str]:
-    """Scores of a clip of that size, as hexadecimal floats; also what processes call."""
-    width, height = size
-    reference = clip(frames, height, width)
-    with Scorer(width, height, bits=8, features=FEATURE, batch=3) as scorer:
-        scores = list(scorer.score(zip(reference, reference[::-1], strict=True)))
-    return [frame.metrics["float_ssim"].hex() for frame in scores]
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,7 @@ class AnyOrder(Scheduler):
         self._random.shuffle(self._queue)
 
 
-class _InTurn(Worker):
+class InTurn(Worker):
     """One of two workers in this thread: what it does is noted."""
 
     def __init__(self, ranges: list[FrameRange]) -> None:
@@ -88,7 +88,7 @@ def in_ranges(
 ) -> tuple[ScoreReport | Exception, Sequence[FrameRange]]:
     """Return the outcome of two clips, and the ranges in the order in which they were scored."""
     ranges: list[FrameRange] = []
-    with FixedPool([_InTurn(ranges), _InTurn(ranges)]) as pool, pytest.MonkeyPatch.context() as patch:
+    with FixedPool([InTurn(ranges), InTurn(ranges)]) as pool, pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "Scheduler", AnyOrder)
         scorer = Engine(pool, ScoreOptions(features, **options), RunSettings(warn=pytest.fail))
         ((_, outcome),) = scorer.score([Job("job", Clips(reference, distorted, raw))])

@@ -12,6 +12,9 @@ import pytest
 
 from vkssim import PictureOptions, ScoreReport, Selection, find_offset, score_files, score_many
 from vkssim.engine.options import Clips, ScoreOptions
+from vkssim.engine.pools import WorkerOptions
+from vkssim.engine.ranges import FrameRange
+from vkssim.engine.task import FixedPool
 from vkssim.engine.verdict import add_hint
 from vkssim.errors import InputError, InterruptedRunError, ThresholdError
 from vkssim.frames.pairing.offset import MAX_SHIFT, Shift, signature
@@ -22,10 +25,11 @@ from ..page.pages import page_report
 from ..support.clips import write, y4m_bytes
 from ..support.commands import vkssim
 from ..support.pictures import Picture, clip
+from .in_ranges import InTurn, small_ranges
 
 CONTENT = clip(60, 48, 64)
 MOVING = np.stack([CONTENT[0, :, :64] // 2 + np.roll(CONTENT[1], 3 * number, axis=1) // 2 for number in range(60)])
-FEATURE = "float_ssim=scale=1"
+FEATURE = "float_ssim=scale=1:window=uniform8"
 
 
 def _y4m(path: Path, luma: Picture, space: str = "420") -> str:
@@ -215,11 +219,15 @@ def test_one_advice_that_is_right(tmp_path: Path, every: str, shown: Sequence[tu
     assert all(warning.endswith(advice) for warning in advised)
 
 
-def test_several_devices_give_the_same_hint(tmp_path: Path, device: Any) -> None:
+def test_several_devices_give_the_same_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = _pair(tmp_path, 13)
-    feature = f"{FEATURE}:window=uniform8"  # which compiles soonest of those that look for an offset
-    reports = [score_files(*paths, features=feature, device=[str(device.info.uuid)] * count) for count in (1, 2)]
-    assert _hints(reports[0]) == _hints(reports[1]) != []
+    (hint,) = _hints(_scored(paths))
+    small_ranges(monkeypatch)
+    ranges: list[FrameRange] = []
+    two = FixedPool([InTurn(ranges), InTurn(ranges)])
+    monkeypatch.setattr(WorkerOptions, "open", lambda *_arguments: two)
+    assert _hints(_scored(paths)) == [hint]
+    assert len(ranges) > 2
 
 
 def _stop(*_arguments: object) -> None:
@@ -238,12 +246,18 @@ def test_who_stops_while_the_offset_is_looked_for_keeps_the_scores(tmp_path: Pat
 def test_a_similarity_tells_of_a_shift(monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], hints: int) -> None:
     """A value in dB alone says little."""
     monkeypatch.setattr("vkssim.engine.verdict.find_shift", lambda *_arguments: Shift(3, 12))
+    report = _low_report(*names)
+    add_hint(report, Clips("a", "b"), ScoreOptions(names))
+    assert len(_hints(report)) == hints
+
+
+def _low_report(*names: str) -> ScoreReport:
+    """A report of scores that are low."""
     report = page_report(0, 12, names)
     report.similarities = tuple(name for name in names if name != "float_psnr")
     for frame in report.frames:
         frame.metrics.update(float_psnr=20.0, float_ssim=0.5)  # type: ignore[attr-defined]
-    add_hint(report, Clips("a", "b"), ScoreOptions(names))
-    assert len(_hints(report)) == hints
+    return report
 
 
 @pytest.mark.parametrize("skipped", [0, 20, 200])
@@ -259,9 +273,7 @@ def test_a_hint_decodes_few_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     luma = np.concatenate([CONTENT, clip(240, 48, 64, seed=3)])
     paths = _y4m(tmp_path / "ref.y4m", luma), _y4m(tmp_path / "dis.y4m", luma[13:])
     selection = Selection(skip_reference=skipped, skip_distorted=skipped)
-    report = _scored(paths, selection=selection)
-    assert len(_hints(report)) == (skipped < 200)
-    report.warnings.clear()
+    report = _low_report("float_ssim")
     monkeypatch.setattr(RawFile, "read", read_one)
     add_hint(report, Clips(*paths), ScoreOptions((FEATURE,), selection=selection))
     assert len(_hints(report)) == (skipped < 200)
