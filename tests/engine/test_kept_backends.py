@@ -24,7 +24,7 @@ from ..support.devices.faults import RESULTS, Fault, layer
 from ..support.pictures import clip
 
 FEATURE = "float_psnr"  # whose kernel compiles soonest
-SSIM = "float_ssim=scale=1"
+SSIM = "float_ssim=scale=1:window=uniform8"
 LUMA = clip(8)
 
 
@@ -87,7 +87,7 @@ def test_a_process_opens_a_device_once(paths: tuple[str, str], counts: Counter[s
     for outcome in vkssim.score_many(in_step, features=[SSIM, FEATURE]):
         outcome.scores()
     first, second = clip(2, 40, 52)
-    vkssim.ssim(first, second)
+    vkssim.ssim(first, second, window="uniform8")
     with vkssim.Scorer(64, 48, bits=8, features=[SSIM]) as scorer:
         scorer.feed(*clip(2, 48, 64))
     assert (counts["devices"], counts["kernels"]) == (1, compiled)

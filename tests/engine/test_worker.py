@@ -27,7 +27,7 @@ from ..support.clips import write, y4m_bytes
 from ..support.devices.faults import RESULTS, Fault, layer
 from ..support.pictures import clip
 
-OPTIONS = ScoreOptions(("float_ssim=scale=1:precision=fast",))
+OPTIONS = ScoreOptions(("float_psnr",))
 LUMA = clip(20)
 FULL = RESULTS["OUT_OF_DEVICE_MEMORY"]
 
