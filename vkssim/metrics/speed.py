@@ -122,15 +122,17 @@ def _filter_size(octave: int, kernelscale: float) -> int:
     return max(size | 1, 3)
 
 
-def blur(plane: FloatPlane, taps: Floats) -> FloatPlane:
-    """Return an (H, W) plane filtered along the columns, then along the rows; the borders mirror without the edge sample."""
+def blur(plane: FloatPlane, taps: Floats, step: int = 1) -> FloatPlane:
+    """Return every `step`-th sample of every `step`-th row of an (H, W) plane filtered along the columns, then along the rows.
+
+    The borders mirror without the edge sample.
+    """
     for axis in (0, 1):
         last = plane.shape[axis] - 1
-        places = np.arange(last + 1)
-        total = np.zeros_like(plane)
+        places = np.arange(0, last + 1, step)
+        total = np.zeros_like(plane.take(places, axis))
         for number, tap in enumerate(taps):
-            index = _mirrored(places - len(taps) // 2 + number, last)
-            total += tap * plane.take(index, axis)
+            total += tap * plane.take(_mirrored(places - len(taps) // 2 + number, last), axis)
         plane = total
     return plane
 
@@ -151,7 +153,7 @@ def small_plane(samples: Samples, bits: int, options: SpeedOptions) -> FloatPlan
     """Return every 16th sample of every 16th row of an (H, W) plane of `bits`, scaled and blurred, float32."""
     plane = scale(samples.astype(np.float32) / np.float32(1 << (bits - 8)) - np.float32(128), options)
     columns, rows = small_size(samples.shape[1], samples.shape[0], options)
-    return blur(plane, wide_taps(options))[::_STEP, ::_STEP][:rows, :columns]
+    return blur(plane, wide_taps(options), _STEP)[:rows, :columns]
 
 
 def mean_taps(options: SpeedOptions) -> Floats:
