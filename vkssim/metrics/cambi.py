@@ -235,28 +235,50 @@ def without_specks(plane: Plane) -> Plane:
 # -- contrast ---------------------------------------------------------------------------------------------------------
 
 
-def _histograms(plane: Plane, flat: Mask, half: int, levels: int) -> Iterator[Plane]:
-    """Yield the histograms of the windows of each row, (levels, W): how many flat places of each level a window has."""
+def _columns_of_windows(plane: Plane, flat: Mask, half: int, levels: int) -> Iterator[npt.NDArray[np.uint16]]:
+    """Yield the flat places of each level in the columns of a row's windows, (levels, half + W + half), row after row."""
     height, width = plane.shape
-    columns = np.arange(width)
-    left, right = np.maximum(columns - half, 0), np.minimum(columns + half + 1, width)
-    counts = np.zeros((levels, width), np.int32)
+    counts = np.zeros((levels, width + 2 * half), np.uint16)
+    of_places = counts.ravel()  # a view
 
-    def change(row: int, sign: int) -> None:
-        if not 0 <= row < height or not flat[row].any():
-            return
-        found, inverse = np.unique(plane[row, flat[row]], return_inverse=True)
-        steps = np.zeros((len(found), width + 1), np.int32)
-        np.add.at(steps, (inverse, left[flat[row]]), sign)
-        np.add.at(steps, (inverse, right[flat[row]]), -sign)
-        counts[found] += steps[:, :-1].cumsum(axis=1, dtype=np.int32)
+    def change(row: int, change_one: np.ufunc) -> None:
+        columns = np.flatnonzero(flat[row])
+        places = plane[row, columns] * counts.shape[1] + columns + half
+        of_places.put(places, change_one(of_places[places], np.uint16(1)))
 
-    for row in range(half):
-        change(row, 1)
+    for row in range(min(half, height)):
+        change(row, np.add)
     for row in range(height):
-        change(row + half, 1)
-        change(row - half - 1, -1)
+        if row + half < height:
+            change(row + half, np.add)
+        if row > half:
+            change(row - half - 1, np.subtract)
         yield counts
+
+
+def _window_sums(columns: npt.NDArray[np.uint16], side: int) -> npt.NDArray[np.uint16]:
+    """Return the sums of `side` columns from each one on, (levels, columns - side + 1), from sums of 2, 4, 8 ... columns."""
+    count = columns.shape[1] - side + 1
+    sums: npt.NDArray[np.uint16] = np.zeros((len(columns), count), np.uint16)
+    first, power = 0, 1
+    while power <= side:
+        if side & power:
+            sums += columns[:, first : first + count]
+            first += power
+        columns = columns[:, :-power] + columns[:, power:]
+        power *= 2
+    return sums
+
+
+def _near(levels: npt.NDArray[np.integer], distance: int, count: int) -> npt.NDArray[np.int64]:
+    """Return the levels, of `count`, that differ from one of `levels` by a distance at most, in order."""
+    marks = np.zeros(count, np.bool_)
+    marks[levels] = True
+    near = marks.copy()
+    for step in range(1, distance + 1):
+        near[step:] |= marks[:-step]
+        near[:-step] |= marks[step:]
+    return np.flatnonzero(near)
 
 
 def reciprocals(side: int) -> npt.NDArray[np.float32]:
@@ -271,21 +293,27 @@ def contrasts(plane: Plane, flat: Mask, side: int, options: CambiOptions) -> npt
     level d above it or d below it, the larger number of both. It is 0 if it is not visible.
     """
     darkest, limits = visible_levels(options)
-    steps = np.arange(1, len(limits) + 1)
+    steps = np.arange(1, len(limits) + 1)[:, None]
     most = len(steps)
+    width = plane.shape[1]
     result = np.zeros(plane.shape, np.float32)
-    shifted = plane + most  # so that the histogram has every level to compare with
-    levels = (1 << _BITS) + 2 * most
+    shifted = plane + most  # so that each level has levels to compare with
+    levels = (1 << _BITS) + 1 + 2 * most
     inverse = reciprocals(side)
     brightest = np.array(limits)[:, None]
-    for row, counts in enumerate(_histograms(shifted, flat, side // 2, levels)):
+    for row, columns_of_windows in enumerate(_columns_of_windows(shifted, flat, side // 2, levels)):
         columns = np.flatnonzero(flat[row] & (plane[row] <= brightest[-1]))
+        if not columns.size:
+            continue
         level = shifted[row, columns]
-        own = counts[level, columns]
-        above, below = (counts[level + sign * steps[:, None], columns] for sign in (1, -1))
-        other = np.maximum(above, below)
+        near = _near(level, most, levels)
+        counts = _window_sums(columns_of_windows[near], side).ravel()
+
+        place = np.searchsorted(near, level) * width + columns  # the levels near it come before it and after it
+        own = counts[place].astype(np.int32)
+        other = np.maximum(counts[place + steps * width], counts[place - steps * width])
         products = (CONTRAST_WEIGHTS[:most, None] * own * other).astype(np.float32) * inverse[own + other]
-        visible = (plane[row, columns] <= brightest) & (level + steps[:, None] > darkest)
+        visible = (plane[row, columns] <= brightest) & (level + steps > darkest)
         result[row, columns] = np.where(visible, products, 0).max(axis=0, initial=0)
     return result
 
