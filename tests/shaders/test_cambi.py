@@ -128,11 +128,16 @@ def test_options(kernels: Kernels, settings: CambiOptions) -> None:
 
 
 def _wide_planes() -> Samples:
-    """White of 16 bits, which is rounded up to 1024, beside darker levels, mostly flat: the window has 65 columns."""
+    """White of 16 bits, which is rounded up to 1024, with darker levels, mostly flat: the window has 65 columns.
+
+    White is too bright to have a contrast, and costs little. So there is much of it, and the darker levels are around their
+    corner, where windows are full of them, and at the end of the rows.
+    """
     planes = np.full((1, 2, 80, 2990), 65535, np.uint16)
-    planes[..., ::130] = 1018 << 6
-    planes[..., 200:] = 100 << 6
-    planes[..., 40:, 1500:] = 102 << 6
+    planes[..., :200:130] = 1018 << 6
+    planes[..., 200:270] = planes[..., 1420:1500] = 100 << 6
+    planes[..., :40, 1500:1580] = 100 << 6
+    planes[..., 40:, 1500:1580] = planes[..., 2920:] = 102 << 6
     return planes
 
 
