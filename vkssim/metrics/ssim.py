@@ -54,10 +54,13 @@ def _weighted_sums(plane: FloatPlane, table: FloatPlane, step: int, width: int, 
         mirror(np.arange(step * count + len(table)) - reach, length)
         for count, length in zip((height, width), plane.shape, strict=True)
     )
-    padded = plane[rows[:, None], columns[None, :]]
-    total = np.zeros((height, width), np.float64)
+    # Planes of every `step`-th sample: NumPy is faster if the samples that it reads are beside each other.
+    parts = [[part.take(columns[x::step], 1) for x in range(step)] for part in (plane[rows[y::step]] for y in range(step))]
+    total, product = np.zeros((height, width), np.float64), np.empty((height, width), np.float32)
     for (row, column), weight in np.ndenumerate(table):
-        total += padded[row : row + step * height : step, column : column + step * width : step] * weight
+        (y, first_row), (x, first_column) = (divmod(place, step)[::-1] for place in (row, column))
+        samples = parts[y][x][first_row : first_row + height, first_column : first_column + width]
+        total += np.multiply(samples, weight, out=product)
     return total.astype(np.float32)
 
 
