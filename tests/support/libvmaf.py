@@ -95,7 +95,7 @@ def _scored(
         for feature, options in features.items():
             (folder / f"{feature}.json").write_text(json.dumps(_model(feature, options)), encoding="utf-8")
 
-        pixels = "yuv444p" if bits == 8 else f"yuv444p{bits}le"
+        pixels = "yuv420p" if bits == 8 else f"yuv420p{bits}le"
         raw = ("-f", "rawvideo", "-pix_fmt", pixels, "-s", f"{width}x{height}", "-i")
         models = "|".join(
             [f"path={feature}.json\\:name={feature}.digits" for feature in features]
@@ -117,7 +117,8 @@ def _write(path: Path, frames: Iterable[Picture], bits: int) -> None:
         for luma in frames:
             plane = luma.astype("u1" if bits == 8 else "<u2")
             file.write(plane.tobytes())
-            file.write(bytes(2 * plane.nbytes))
+            height, width = plane.shape
+            file.write(bytes(2 * -(-height // 2) * -(-width // 2) * plane.itemsize))
 
 
 def _model(feature: str, options: Mapping[str, int]) -> dict[str, object]:
