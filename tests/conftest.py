@@ -30,6 +30,7 @@ from vkssim.shaders import load_module
 from vkssim.shaders.interface import Precision, Shape
 
 from .support import differences
+from .support.children import end_resident, start_resident
 from .support.commands import end_processes, usual_signals
 from .support.devices.compiled import keep_kernels, opened_device, restore_kernels, shared, unshared
 
@@ -61,10 +62,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Collect no garbage while tests are collected, for there is none, nor later among all that was made meanwhile.
 
-    Each full collection of garbage would go through all modules, PyTorch's among them.
+    Each full collection of garbage would go through all modules, PyTorch's among them. The child that encodes is forked while
+    no test has changed anything.
     """
     gc.disable()
     try:
@@ -72,6 +74,8 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+        if not session.config.getoption("numprocesses", None):
+            start_resident()
 
 
 def pytest_unconfigure() -> None:
@@ -81,6 +85,7 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    end_resident()
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["differences"] = differences.largest()
 
