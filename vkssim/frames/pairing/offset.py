@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain
 
 import numpy as np
@@ -151,12 +152,17 @@ def signature(luma: npt.NDArray[np.uint8] | npt.NDArray[np.uint16], bits: int) -
     step = max(1, min(side // (blocks * _BLOCK) for side, blocks in zip(luma.shape, _GRID, strict=True)))
     thin = luma[::step, ::step].astype(np.float64)
     for axis, blocks in enumerate(_GRID):
-        edges = np.linspace(0, thin.shape[axis], min(blocks, thin.shape[axis]) + 1).astype(int)
+        edges = _edges(thin.shape[axis], blocks)
         sums = np.add.reduceat(thin, edges[:-1], axis)
         thin = sums / np.diff(edges).reshape((-1, 1) if axis == 0 else (1, -1))
     means = np.zeros(_GRID)
     means[: thin.shape[0], : thin.shape[1]] = thin / 2.0 ** (bits - 8)
     return means.ravel()
+
+
+@cache  # all frames of a clip have the same
+def _edges(length: int, blocks: int) -> npt.NDArray[np.int_]:
+    return np.linspace(0, length, min(blocks, length) + 1).astype(int)
 
 
 def _best(reference: Signatures, distorted: Signatures) -> tuple[Shift | None, str]:
