@@ -106,6 +106,7 @@ SAME_KERNELS = frozenset(
         "test_arrays",
         "test_bench",
         "test_docs",
+        "test_docstrings",
         "test_drop_in",
         "test_dump_frame",
         "test_golden",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,25 @@ import numpy.typing as npt
 Picture = npt.NDArray[Any]
 
 
+_MAX_KEPT = 100 * 100
+"""Samples of the largest textures that are kept: clips of tests are small, and have the same ones again and again."""
+
+
 def texture(height: int, width: int, seed: int = 0) -> npt.NDArray[np.float64]:
     """(height, width) in 0..1: grain, and waves of lengths from 5 to 100 samples, so that every scale of a pyramid has some."""
+    return _kept_texture(height, width, seed).copy() if height * width <= _MAX_KEPT else _texture(height, width, seed)
+
+
+def _texture(height: int, width: int, seed: int) -> npt.NDArray[np.float64]:
     rng = np.random.default_rng(seed)
     rows, columns = np.mgrid[:height, :width]
     picture = rng.normal(0.5, 0.03, (height, width))
     for length, angle, phase in zip((5, 10, 20, 40, 70, 100), rng.uniform(0, 6.3, 6), rng.uniform(0, 6.3, 6), strict=True):
         picture += 0.08 * np.sin(2 * np.pi / length * (columns * np.cos(angle) + rows * np.sin(angle)) + phase)
     return np.clip(picture, 0, 1)
+
+
+_kept_texture = lru_cache(maxsize=500)(_texture)
 
 
 def distort(picture: npt.NDArray[np.float64], seed: int = 0, noise: float = 0.05) -> npt.NDArray[np.float64]:
