@@ -32,19 +32,24 @@ class LcsMaps(NamedTuple):
     structure: DoublePlane
 
 
-def _filter_pass(plane: FloatPlane, axis: int) -> FloatPlane:
-    places = plane.shape[axis] - len(GAUSSIAN) + 1
-    shape = (plane.shape[0], places) if axis else (places, plane.shape[1])
+_MAX_TOGETHER = 1 << 15
+"""Samples of the largest planes that are filtered together: calls of NumPy take longer than so few samples."""
+
+
+def _filter_pass(planes: FloatPlane, axis: int) -> FloatPlane:
+    shape = list(planes.shape)
+    shape[axis] = places = planes.shape[axis] - len(GAUSSIAN) + 1
     total, product = np.zeros(shape, np.float64), np.empty(shape, np.float32)
     for place, tap in enumerate(GAUSSIAN):
-        samples = plane[:, place : place + places] if axis else plane[place : place + places]
+        window = slice(place, place + places)
+        samples = planes[..., window] if axis == -1 else planes[..., window, :]
         total += np.multiply(samples, np.float32(tap), out=product)
     return total.astype(np.float32)
 
 
-def gaussian(plane: FloatPlane) -> FloatPlane:
-    """Return the weighted mean of each 11x11 window completely inside a plane: (H, W) float32 to (H-10, W-10) float32."""
-    return _filter_pass(_filter_pass(plane, axis=1), axis=0)
+def gaussian(planes: FloatPlane) -> FloatPlane:
+    """Return the weighted mean of each 11x11 window completely inside a plane: (…, H, W) float32 to (…, H-10, W-10) float32."""
+    return _filter_pass(_filter_pass(planes, axis=-1), axis=-2)
 
 
 def lcs_maps(reference: FloatPlane, distorted: FloatPlane) -> LcsMaps:
@@ -59,12 +64,14 @@ def lcs_maps(reference: FloatPlane, distorted: FloatPlane) -> LcsMaps:
 
 
 def _maps(reference: FloatPlane, distorted: FloatPlane) -> LcsMaps:
-    mean1, mean2 = gaussian(reference), gaussian(distorted)
+    planes = reference, distorted, reference * reference, distorted * distorted, reference * distorted
+    means = gaussian(np.stack(planes)) if reference.size <= _MAX_TOGETHER else [gaussian(plane) for plane in planes]
+    mean1, mean2, mean_of_squares1, mean_of_squares2, mean_of_products = means
     mean1_squared, mean2_squared = mean1 * mean1, mean2 * mean2
     zero = np.float32(0)
-    variance1 = np.maximum(zero, gaussian(reference * reference) - mean1_squared)
-    variance2 = np.maximum(zero, gaussian(distorted * distorted) - mean2_squared)
-    covariance = gaussian(reference * distorted) - mean1 * mean2
+    variance1 = np.maximum(zero, mean_of_squares1 - mean1_squared)
+    variance2 = np.maximum(zero, mean_of_squares2 - mean2_squared)
+    covariance = mean_of_products - mean1 * mean2
     # Roots first: the product of two large variances would be infinite.
     geometric = np.where(variance1 == variance2, variance1, np.sqrt(variance1) * np.sqrt(variance2))
     covariance = np.where((covariance < 0) & (geometric <= 0), zero, covariance)
