@@ -20,9 +20,9 @@ from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.report.results import FrameScores
 from vkssim.utils.progress import ProgressBar
 
+from .frames.encoding import encode_frames, moving_frames
 from .support.clips import raw_bytes, write, y4m_bytes
 from .support.commands import python_process
-from .support.golden import clip_paths
 from .support.pictures import Picture, clip
 
 pytestmark = pytest.mark.usefixtures("shared_device")
@@ -260,12 +260,22 @@ def test_profile_has_reading_and_every_stage(tmp_path: Path) -> None:
     assert _score(tmp_path, "raw", LUMA, DISTORTED).stage_seconds == {}
 
 
-def test_container_cut_off_says_how_much_was_there(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def coded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """Two clips of H.264 with B frames, 48 frames of 160x96."""
+    folder, frames = tmp_path_factory.mktemp("coded"), moving_frames(48, 96, 160)
+    reference, distorted = (
+        encode_frames(folder / f"{crf}.mp4", frames, "libx264", options={"crf": crf, "g": "48"}) for crf in ("10", "25")
+    )
+    return reference, distorted
+
+
+def test_container_cut_off_says_how_much_was_there(tmp_path: Path, coded: tuple[str, str]) -> None:
     """A container cut off in transfer is scored up to the frame that is cut, which the error names.
 
     Where the cut is between two frames it just ends; what it says of itself gives it away.
     """
-    reference, distorted = clip_paths("bbb_576x324")
+    reference, distorted = coded
     whole = tmp_path / "whole.mp4"
     with av.open(str(distorted)) as source, av.open(str(whole), "w", options={"movflags": "faststart"}) as target:
         stream = target.add_stream_from_template(source.streams.video[0])
@@ -292,9 +302,9 @@ def test_container_cut_off_says_how_much_was_there(tmp_path: Path) -> None:
         score_files(cut, cut, features=["float_psnr"], strict=True)
 
 
-def test_an_edit_list_that_hides_frames(tmp_path: Path) -> None:
+def test_an_edit_list_that_hides_frames(tmp_path: Path, coded: tuple[str, str]) -> None:
     """As where a clip is cut without encoding it: those before the cut are decoded, since others refer to them."""
-    reference, distorted = clip_paths("bbb_576x324")
+    reference, distorted = coded
     cut = tmp_path / "cut.mp4"
     with av.open(str(distorted)) as source, av.open(str(cut), "w") as target:
         stream = target.add_stream_from_template(source.streams.video[0])
@@ -308,10 +318,10 @@ def test_an_edit_list_that_hides_frames(tmp_path: Path) -> None:
     warning = f"{cut}: its edit list hides 13 frames of 48; the 35 that a player shows were scored"
     assert warning in report.warnings
     assert score_files(cut, cut, features=["float_psnr"], strict=True).warnings == [warning]
-    for pictures in PictureOptions(crop="256x128"), PictureOptions(scale="288x162"):
+    for pictures in PictureOptions(crop="64x48"), PictureOptions(scale="80x48"):
         report = score_files(cut, cut, features=["float_psnr"], pictures=pictures)
         assert [text for text in report.warnings if "edit list" in text or "decoded" in text] == [warning]
-    in_step = list(score_many([(cut, distorted), (cut, cut)], features=["float_psnr"], pictures=PictureOptions(crop="256x128")))
+    in_step = list(score_many([(cut, distorted), (cut, cut)], features=["float_psnr"], pictures=PictureOptions(crop="64x48")))
     assert all(warning in outcome.scores().warnings for outcome in in_step)
 
 

@@ -20,12 +20,12 @@ _DELIMITER = b"\0\0\0\1\x09\xf0"
 
 class _Bits:
     def __init__(self) -> None:
-        self._bits: list[int] = []
+        self._bits = bytearray()  # a byte each
 
     def u(self, count: int, *values: int) -> Self:
         """Unsigned numbers of so many bits."""
         for value in values:
-            self._bits += [value >> place & 1 for place in range(count - 1, -1, -1)]
+            self._bits += bytes(value >> place & 1 for place in range(count - 1, -1, -1))
         return self
 
     def ue(self, *values: int) -> Self:
@@ -37,7 +37,7 @@ class _Bits:
 
     def octets(self, data: bytes) -> Self:
         """Whole bytes, much sooner than `u` does it."""
-        self._bits += np.unpackbits(np.frombuffer(data, np.uint8)).tolist()
+        self._bits += np.unpackbits(np.frombuffer(data, np.uint8)).tobytes()
         return self
 
     def align(self) -> Self:
@@ -45,7 +45,7 @@ class _Bits:
 
     def payload(self) -> bytes:
         self.u(1, 1).align()
-        return np.packbits(np.array(self._bits, np.uint8)).tobytes()
+        return np.packbits(np.frombuffer(self._bits, np.uint8)).tobytes()
 
 
 def _unit(kind: int, payload: bytes) -> bytes:
