@@ -6,7 +6,8 @@ thread, so that they write the same bytes every time; another version of an enco
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,11 @@ JOINED = [
     _joined("vp9_new_size.webm", "the size changes on the way", _part("a.webm"), _part("b.webm", width=256, height=144)),
 ]
 SOUND: list[CodedClip] = [*H264, *HEVC, *VP9, *OTHERS, *JOINED]
+
+
+def shortened(clips: Sequence[CodedClip], frames: int) -> list[CodedClip]:
+    """Return clips of which those that encode their own pictures have no more frames than this."""
+    return [replace(clip, frames=min(clip.frames, frames)) if isinstance(clip, Encoded) else clip for clip in clips]
 
 
 def _damaged(of: str) -> list[Damaged]:
