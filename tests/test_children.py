@@ -66,6 +66,7 @@ def test_a_child_returns_its_result_or_its_error(
     monkeypatch.chdir(tmp_path)
     assert _written(Path("file"), _crash) == 1
     assert _written(Path("file"), _crash) == 2
+    assert (tmp_path / "file").read_text() == "xx", "the folder is that of the tests"
     numbers: set[int] = set()
     for _ in range(2):
         with pytest.raises(ValueError, match=r"\d") as caught:
