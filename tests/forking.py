@@ -4,6 +4,7 @@ forked once drivers have threads in it.
 
 from __future__ import annotations
 
+import gc
 import json
 import multiprocessing
 import os
@@ -46,7 +47,7 @@ def device() -> Any:
 
 
 def torch_ssim() -> Any:
-    import torch  # here: spawned children do not need it, and it takes seconds
+    import torch
 
     from vkssim.torch import ssim
 
@@ -106,8 +107,6 @@ def after_opening() -> dict[str, str]:
         seen["engine"] = in_fork(lambda: engine.run(*planes))
         seen["cpu"] = in_fork(cpu)
         seen["grandchild"] = in_fork(lambda: in_fork(device))
-        import torch  # noqa: F401 - here, for `pools` too: it takes seconds, and each fork that has it ends more slowly
-
         seen["torch"] = in_fork(torch_ssim)
         got += [*scorer.feed(*pairs[3]), *scorer.flush()]
     seen["parent"] = str([frame.metrics["float_ssim"] for frame in got] == expected and device() == scores)
@@ -201,5 +200,18 @@ def pools() -> dict[str, str]:
     return seen
 
 
+def freeze_imports(*modes: str) -> None:
+    """Keep what was imported out of the collection of garbage with which each child ends: there it takes most of the time.
+
+    PyTorch is imported here, because spawned children do not need it. What is made from here on is collected.
+    """
+    if "after_opening" in modes:
+        import vkssim.torch  # noqa: F401
+
+    gc.collect()
+    gc.freeze()
+
+
 if __name__ == "__main__":
+    freeze_imports(*sys.argv[1:])
     print(json.dumps({"pid": str(os.getpid()), **{mode: globals()[mode]() for mode in sys.argv[1:]}}))
