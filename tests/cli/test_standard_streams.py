@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ..support.clips import raw_bytes, raw_flags, write
-from ..support.commands import TINY, python_process
+from ..support.commands import TINY, run_program, vkssim_process
 from ..support.pictures import clip
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
 LUMA = clip(2, 32, 32)
 
-AFTER_CLOSING = """
-import os, sys
-for descriptor in map(int, sys.argv[1].split(",")):
-    os.close(descriptor)
-os.execv(sys.executable, [sys.executable, "-m", "vkssim", *sys.argv[2:]])
-"""
 CLOSED = "vkssim: standard output cannot be written: it is closed"
 FULL = "vkssim: standard output cannot be written: No space left on device"
 
@@ -35,7 +30,8 @@ def words(tmp_path: Path) -> list[str]:
 
 
 def _closed(descriptors: str, *words: str) -> subprocess.CompletedProcess[bytes]:
-    return python_process("-c", AFTER_CLOSING, descriptors, *words)
+    closing = " ".join(f"{descriptor}>&-" for descriptor in descriptors.split(","))
+    return run_program("sh", "-c", f'exec "$@" {closing}', "sh", sys.executable, "-m", "vkssim", *words)
 
 
 def _closed_output(*words: str) -> subprocess.CompletedProcess[bytes]:
@@ -44,7 +40,7 @@ def _closed_output(*words: str) -> subprocess.CompletedProcess[bytes]:
 
 def _full(*words: str) -> subprocess.CompletedProcess[bytes]:
     with open("/dev/full", "wb") as full:
-        return python_process("-m", "vkssim", *words, stdout=full)
+        return vkssim_process(*words, stdout=full)
 
 
 def test_messages_that_cannot_be_written_change_nothing(words: list[str], tmp_path: Path) -> None:
@@ -53,7 +49,7 @@ def test_messages_that_cannot_be_written_change_nothing(words: list[str], tmp_pa
     assert (whole.returncode, b"float_ssim" in whole.stdout) == (0, True)
     assert len(json.loads(output.read_text())["frames"]) == len(LUMA)
     with open("/dev/full", "wb") as full:
-        again = python_process("-m", "vkssim", *words, "--strict", "--fail-under", "float_ssim=2", stderr=full)
+        again = vkssim_process(*words, "--strict", "--fail-under", "float_ssim=2", stderr=full)
     assert again.returncode == 1
 
 
@@ -106,7 +102,7 @@ with open("results", "wb") as file:
 os.write(2, b"a warning of the driver")
 raise SystemExit(number)
 """
-    script = "import os, sys; os.close(1); os.close(2); os.execv(sys.executable, [sys.executable, '-c', sys.argv[1]])"
-    process = python_process("-c", script, program, cwd=tmp_path)
+    words = ("sh", "-c", 'exec "$@" 1>&- 2>&-', "sh", sys.executable, "-c", program)
+    process = run_program(*words, cwd=tmp_path)
     assert process.returncode > 2
     assert (tmp_path / "results").read_bytes() == b""
