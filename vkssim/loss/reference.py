@@ -65,16 +65,16 @@ def mean_and_gradient(
 
 def shrink(pyramid: Pyramid, planes: Doubles) -> Doubles:
     """Return the next scale of (P, H, W) planes: (P, ceil(H/2), ceil(W/2))."""
-    for axis in (1, 2):
-        planes = np.moveaxis(_matrix(pyramid, planes.shape[axis]) @ np.moveaxis(planes, axis, -2), -2, axis)
-    return planes
+    height, width = planes.shape[1:]
+    shrunk: Doubles = _matrix(pyramid, height) @ planes @ _matrix(pyramid, width).T
+    return shrunk
 
 
 def shrink_adjoint(pyramid: Pyramid, planes: Doubles, size: tuple[int, int]) -> Doubles:
     """Apply the adjoint of `shrink`: from a scale's gradient to that of the scale before it, of the given (height, width)."""
-    for axis, length in zip((1, 2), size, strict=True):
-        planes = np.moveaxis(_matrix(pyramid, length).T @ np.moveaxis(planes, axis, -2), -2, axis)
-    return planes
+    height, width = size
+    grown: Doubles = _matrix(pyramid, height).T @ planes @ _matrix(pyramid, width)
+    return grown
 
 
 def _matrix(pyramid: Pyramid, length: int) -> Doubles:
