@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -177,14 +178,25 @@ def test_a_sample_beyond_the_depth_is_found(clip_name: str, monkeypatch: pytest.
         mapper.run(clips["reference"], clips["distorted"])
 
 
+@pytest.fixture(scope="module")
+def ordinary(shared_device: None) -> Callable[[Callable[[], Arrays]], Arrays]:
+    """What a function computes on the device as it is, once for all tests that compare with it."""
+    return cache(lambda compute: compute())
+
+
 @pytest.mark.parametrize("kind", KINDS[1:])
 @pytest.mark.parametrize("compute", [_scores, _map, _gradient])
 @pytest.mark.parametrize("is_slow", [False, True], ids=["fast", "slow"])
 def test_the_kind_of_device_changes_no_bit(
-    compute: Callable[[], Arrays], kind: str, is_slow: bool, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    compute: Callable[[], Arrays],
+    kind: str,
+    is_slow: bool,
+    ordinary: Callable[[Callable[[], Arrays]], Arrays],
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Copies come before and after all submissions of a batch."""
-    expected = compute()
+    expected = ordinary(compute)
     pretend(monkeypatch, kind)
     submissions = request.getfixturevalue("slow").submissions if is_slow else None
     for got, wanted in zip(compute(), expected, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -65,11 +66,18 @@ KINDS: dict[str, Callable[[int, int, int], Pair]] = {
 """Pairs by name. "anti": the one is the other's negative. "bright": nearly flat, so that variances are what rounding leaves."""
 
 
+@lru_cache(maxsize=64)
+def _pair(kind: str, height: int, width: int, seed: int) -> tuple[Floats, Floats]:
+    """Return a pair of KINDS in float32, for `images` to copy: many tests take the same one, with other options."""
+    first, second = (side.astype(np.float32) for side in KINDS[kind](height, width, seed))
+    return first, second
+
+
 def images(kind: str, *shape: int) -> tuple[Floats, Floats]:
     """A reference and a distorted (..., height, width) float32 array in 0..1; no two images of a stack are alike."""
     *stack, height, width = shape
-    pairs = [KINDS[kind](height, width, seed) for seed in range(math.prod(stack))]
-    first, second = (np.stack(side).astype(np.float32).reshape(shape) for side in zip(*pairs, strict=True))
+    pairs = [_pair(kind, height, width, seed) for seed in range(math.prod(stack))]
+    first, second = (np.stack(side).reshape(shape) for side in zip(*pairs, strict=True))
     return first, second
 
 
