@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -196,21 +196,18 @@ class Layer:
         return result
 
     def _count(self, name: str, arguments: tuple[Any, ...]) -> None:
-        if name in _MADE_IN_POOLS:
+        maker, is_made = _counted(name)
+        if maker is None:
             return
-        if name == "vkMapMemory":
-            self.live[name, number(arguments[1])] += 1
-        elif name.startswith(("vkCreate", "vkAllocate")):
-            self.live[name.removesuffix("s"), number(arguments[-1][0])] += 1
+        if is_made:
+            handle = arguments[1] if name == "vkMapMemory" else arguments[-1][0]
+            self.live[maker, number(handle)] += 1
             if name == "vkCreateDevice":
                 self._lost = False
-        elif name.startswith("vkDestroy") or name in _UNMADE:
-            maker = _UNMADE.get(name) or name.replace("Destroy", "Create")
-            maker = "vkCreateComputePipeline" if maker == "vkCreatePipeline" else maker
-            handle = arguments[0] if name in ("vkDestroyInstance", "vkDestroyDevice") else arguments[1]
-            key = maker, number(handle)
-            if key in self.live:  # else it was made before the layer was there
-                self.live[key] -= 1
+            return
+        key = maker, number(arguments[0] if name in ("vkDestroyInstance", "vkDestroyDevice") else arguments[1])
+        if key in self.live:  # else it was made before the layer was there
+            self.live[key] -= 1
 
     @property
     def left(self) -> dict[tuple[str, int], int]:
@@ -249,6 +246,21 @@ _LIBRARY = vulkan.lib
 _call_real = _vulkan._callApi
 
 
+@cache
+def _counted(name: str) -> tuple[str | None, bool]:
+    """Return what is counted of a call: the call that makes its objects, if it has any, and whether it is this one."""
+    if name in _MADE_IN_POOLS:
+        return None, False
+    if name == "vkMapMemory":
+        return name, True
+    if name.startswith(("vkCreate", "vkAllocate")):
+        return name.removesuffix("s"), True
+    if name.startswith("vkDestroy") or name in _UNMADE:
+        maker = _UNMADE.get(name) or name.replace("Destroy", "Create")
+        return ("vkCreateComputePipeline" if maker == "vkCreatePipeline" else maker), False
+    return None, False
+
+
 def _returns_result(function: Any) -> bool:
     return str(_vulkan.ffi.typeof(function).result.cname).endswith("VkResult")
 
@@ -284,11 +296,15 @@ def layer(*faults: Fault, reuse: Reuse | None = None) -> Iterator[Layer]:
 
     made.after["vkGetDeviceProcAddr"] = remember
 
+    called: dict[Any, tuple[Callable[..., Any], bool]] = {}  # by function: a run calls few of them often
+
     def call(function: Any, *arguments: Any) -> Any:
         name = names.get(number(function))
         if name is None:  # a function of an extension that was loaded before the layer was there
             return _call_real(function, *arguments)
-        return made.pass_on(name, lambda *given: _call_real(function, *given), _returns_result(function), arguments)
+        if function not in called:
+            called[function] = partial(_call_real, function), _returns_result(function)
+        return made.pass_on(name, *called[function], arguments)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_vulkan, "_callApi", call)
