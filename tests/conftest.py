@@ -118,8 +118,10 @@ SAME_KERNELS = frozenset(
 )
 """Files that take most of their time to compile the kernels of all metrics: in one worker they compile them once."""
 
-SAME_COMPILER = frozenset({"tests/test_float_range.py", "tests/torch/test_compile.py", "tests/torch/test_transforms.py"})
-"""Files that use `torch.compile`, whose first use in a process takes seconds."""
+SAME_COMPILER = frozenset(
+    f"tests/{name}.py" for name in ("test_float_range", "torch/test_compile", "torch/test_second", "torch/test_transforms")
+)
+"""Files that use `torch.compile`, whose first use in a process takes seconds, or import it by derivatives of `torch.func`."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
