@@ -114,6 +114,16 @@ def test_the_fit_finds_its_way_from_any_place() -> None:
             assert squares <= 1.001 * np.sum((line(scores) - opinions) ** 2)
 
 
+@pytest.mark.parametrize("changed", range(4))
+def test_no_parameters_beside_those_of_the_fit_are_better(changed: int) -> None:
+    scores, opinions = _made_up(40, 5)
+    fit = correlate(scores, opinions).fit
+    least = np.sum((logistic(scores, *fit) - opinions) ** 2)
+    for factor in (0.9999, 1.0001):
+        beside = [value * factor if number == changed else value for number, value in enumerate(fit)]
+        assert np.sum((logistic(scores, *beside) - opinions) ** 2) > least
+
+
 @pytest.mark.parametrize(
     ("scores", "opinions", "message"),
     [

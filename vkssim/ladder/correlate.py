@@ -19,6 +19,8 @@ _PARAMETERS = 4
 _CONFIDENCE = 0.95
 # Bounds of the fit, in standard deviations: how far its middle may lie beyond the scores, and its smallest and largest width.
 _REACH, _NARROWEST, _WIDEST = 3.0, 0.01, 100.0
+# The squared variation below which a rise of 0..1 is the same at all scores, but for rounding.
+_NO_RISE = 1e-28
 
 
 @dataclass(frozen=True)
@@ -101,27 +103,55 @@ def correlate(scores: Doubles, opinions: Doubles) -> Correlation:
 def _fit(scores: Doubles, opinions: Doubles) -> tuple[float, float, float, float]:
     """Return the parameters of `logistic` with the least squared error.
 
-    For a given middle and width, the best `best` and `worst` are a linear problem. The bounds of middle and width handle
-    opinions on a straight line, whose logistic function has no finite ends.
+    For a given middle and width, the best `best` and `worst` are a linear regression. The bounds of middle and width handle
+    opinions on a straight line, whose logistic function has no finite ends. The sine keeps to them: any angles are allowed, so
+    that MINPACK can search, which knows no bounds.
     """
     from scipy.optimize import least_squares
     from scipy.special import expit
 
     centre, spread = float(np.mean(scores)), float(np.std(scores))
     steps = (scores - centre) / spread
+    mean = float(np.mean(opinions))
+    rest = opinions - mean
 
-    def ends(shape: Doubles) -> tuple[Doubles, Doubles]:
-        rise = expit((steps - shape[0]) / np.exp(shape[1]))
-        basis = np.stack([rise, 1 - rise], 1)
-        both = np.linalg.lstsq(basis, opinions, rcond=None)[0]
-        return both, basis @ both - opinions
+    low = np.array([steps.min() - _REACH, math.log(_NARROWEST)])
+    high = np.array([steps.max() + _REACH, math.log(_WIDEST)])
+    between, reach = (low + high) / 2, (high - low) / 2
 
-    bounds = [steps.min() - _REACH, math.log(_NARROWEST)], [steps.max() + _REACH, math.log(_WIDEST)]
+    def shape(angles: Doubles) -> tuple[float, float]:
+        middle, log_width = between + reach * np.sin(angles)
+        return float(middle), math.exp(log_width)
+
+    def regress(rise: Doubles) -> tuple[Doubles, float, float]:
+        varied = rise - rise.mean()
+        squares = float(varied @ varied)
+        return varied, squares, float(varied @ rest) / squares if squares > _NO_RISE else 0.0
+
+    def errors(angles: Doubles) -> Doubles:
+        middle, width = shape(angles)
+        varied, _, gain = regress(expit((steps - middle) / width))
+        return np.asarray(gain * varied - rest)
+
+    def derivatives(angles: Doubles) -> Doubles:
+        middle, width = shape(angles)
+        offsets = (steps - middle) / width
+        rise = expit(offsets)
+        varied, squares, gain = regress(rise)
+        if gain == 0:
+            return np.zeros((len(steps), 2))
+        slope = rise * (1 - rise)
+        change = np.stack([-slope / width, -slope * offsets], 1) * (reach * np.cos(angles))
+        change -= change.mean(0)
+        return np.asarray(gain * change + np.outer(varied, (rest @ change - 2 * gain * (varied @ change)) / squares))
+
     starts = [(middle, math.log(width)) for middle in np.quantile(steps, (0.2, 0.8)) for width in (0.1, 1.0)]
-    searches = [least_squares(lambda shape: ends(shape)[1], start, bounds=bounds) for start in starts]
-    middle, log_width = min(searches, key=lambda search: float(search.cost)).x
-    best, worst = ends(np.array([middle, log_width]))[0]
-    return float(best), float(worst), float(middle) * spread + centre, math.exp(log_width) * spread
+    searches = [least_squares(errors, np.arcsin((start - between) / reach), derivatives, method="lm") for start in starts]
+    middle, width = shape(min(searches, key=lambda search: float(search.cost)).x)
+    rise = expit((steps - middle) / width)
+    gain = regress(rise)[2]
+    worst = mean - gain * float(rise.mean())
+    return worst + gain, worst, middle * spread + centre, width * spread
 
 
 def _by_fisher(value: float, variance: float) -> Estimate:
