@@ -115,18 +115,21 @@ def _packets(encoder: Any, frames: Iterable[Any]) -> Generator[Any, None, None]:
 
     It works on a thread of its own, because an encoder that hangs cannot be ended, only left behind.
     """
-    pool, take = ThreadPool(1, "vkssim-encoder"), ordinary_priority()(next)
+    pool, ordinary = ThreadPool(1, "vkssim-encoder"), ordinary_priority()
+    take, take_all = ordinary(next), ordinary(list)
     future: Future[Any] | None = None
     try:
-        for frame in chain(frames, [None]):
-            packets = encoder.encode_lazy(frame)
-            doing = "take a frame" if frame is not None else "give the next of its last frames"
-            while True:
-                future = pool.submit(take, packets, None)
-                packet = _result_in_time(future, encoder.name, doing)
-                if packet is None:
-                    break
-                yield packet
+        for frame in frames:
+            future = pool.submit(take_all, encoder.encode_lazy(frame))
+            yield from _result_in_time(future, encoder.name, "take a frame")
+
+        packets = encoder.encode_lazy(None)
+        while True:  # each has a time limit of its own, for an encoder may hold many frames
+            future = pool.submit(take, packets, None)
+            packet = _result_in_time(future, encoder.name, "give the next of its last frames")
+            if packet is None:
+                break
+            yield packet
     finally:
         if future is None or future.done():
             pool.close()

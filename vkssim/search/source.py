@@ -86,6 +86,7 @@ def frame_costs(width: int, height: int) -> Callable[[Any], int]:
     encoder: Any = av.CodecContext.create("mpeg4", "w")
     (encoder.width, encoder.height), encoder.pix_fmt = size, "yuv420p"
     encoder.time_base, encoder.options = Fraction(1, 25), dict(_COST_OPTIONS)
+    encoder.thread_count = 1  # else each thread has a slice of its own, and the costs depend on the number of cores
     scale, numbers = new_scaler(), count()
 
     def cost(frame: Any) -> int:
