@@ -98,12 +98,12 @@ class SettingCurve:
             for first in range(len(trials) - length + 1):
                 group, rest = trials[first : first + length], [*trials[:first], *trials[first + length :]]
                 places = [place for place, _ in group]
-                if places[0] - places[-1] >= self.near:
+                if places[0] - places[-1] >= self.near or any(score >= self.limit for _, score in group):
                     continue
                 without = replace(self, trials=rest, damaged=set())
-                means, deviations = without.predict(places)
-                off = _FAR_OFF * np.hypot(deviations, self.prior.noise) * without._surprise() + _FAR * self.prior.noise
-                if all(score < min(least, self.limit) for (_, score), least in zip(group, means - off, strict=True)):
+                means, deviations, surprise = without._forecast(places)
+                off = _FAR_OFF * np.hypot(deviations, self.prior.noise) * surprise + _FAR * self.prior.noise
+                if all(score < least for (_, score), least in zip(group, means - off, strict=True)):
                     return places
         return []
 
@@ -116,13 +116,20 @@ class SettingCurve:
 
     def predict(self, places: Sequence[float]) -> tuple[Doubles, Doubles]:
         """Return the expected score at each place, and its standard deviation without the noise of a trial."""
+        mean, deviation, _ = self._forecast(places)
+        return mean, deviation
+
+    def _forecast(self, places: Sequence[float]) -> tuple[Doubles, Doubles, float]:
+        """Return what `predict` does, and the factor by which the deviations are too small: not all encoders are as smooth."""
         at = np.asarray(places, np.float64)
         mean, variance = self._line(at), self._covariance(at, at)
         tried, off, own = self._sound()
         between = self._covariance(at[:, None], tried)
-        weights = np.linalg.solve(own, between.T).T
+        solved = np.linalg.solve(own, np.column_stack([between.T, off]))
+        weights = solved[:, :-1].T
         deviation: Doubles = np.sqrt(np.maximum(variance - np.sum(weights * between, axis=1), _CERTAIN))
-        return mean + weights @ off, deviation
+        surprise = math.sqrt((_USUAL + float(off @ solved[:, -1])) / (_USUAL + len(tried)))
+        return mean + weights @ off, deviation, surprise
 
     def at(self, place: float) -> tuple[float, float]:
         """Return the expected score at one place, and its standard deviation; see `predict`."""
@@ -131,8 +138,8 @@ class SettingCurve:
 
     def probabilities(self, places: Sequence[float]) -> Doubles:
         """Return how probable it is that a trial at each place reaches the limit."""
-        mean, deviation = self.predict(places)
-        deviation = np.hypot(deviation, self.prior.noise) * self._surprise()
+        mean, deviation, surprise = self._forecast(places)
+        deviation = np.hypot(deviation, self.prior.noise) * surprise
         return np.array([NormalDist().cdf(value) for value in (mean - self.limit) / deviation])
 
     def slope(self, place: float) -> float:
@@ -150,11 +157,6 @@ class SettingCurve:
         prior = Prior(float(place), level, level_deviation, slope, slope_deviation, self.prior.bend, self.prior.noise)
         return SettingCurve(prior, self.limit, self.highest)
 
-    def _surprise(self) -> float:
-        """Return the factor by which the prior's deviations are too small for the trials: some encoders are less smooth."""
-        tried, off, own = self._sound()
-        return math.sqrt((_USUAL + float(off @ np.linalg.solve(own, off))) / (_USUAL + len(tried)))
-
     def _line(self, places: Doubles) -> Doubles:
         return np.asarray(self.prior.level + self.prior.slope * (places - self.prior.middle), np.float64)
 
@@ -165,7 +167,7 @@ class SettingCurve:
         """
         left, right = first - self.prior.middle, second - self.prior.middle
         near = np.minimum(np.abs(left), np.abs(right))
-        spline = np.where(left * right > 0, near**3 / 3 + near**2 * np.abs(left - right) / 2, 0.0)
+        spline = np.where(left * right > 0, near * near * (near / 3 + np.abs(left - right) / 2), 0.0)
         line = self.prior.level_deviation**2 + self.prior.slope_deviation**2 * left * right
         return np.asarray(line + self.prior.bend**2 * spline, np.float64)
 
