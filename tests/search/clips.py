@@ -18,7 +18,10 @@ from vkssim.search.encode import encoded_pairs
 
 from ..support.children import in_child
 
-WIDTH, HEIGHT, FRAMES, CUT = 64, 48, 32, 16
+WIDTH, HEIGHT, FRAMES, CUT = 64, 48, 24, 12
+"""The clip that most searches have: two shots, as short as shots can be."""
+LONG = 256
+"""Frames of a clip of which samples are encoded."""
 QUICK = {
     "libx264": "preset=ultrafast",
     "libx265": "preset=ultrafast:pools=none:frame-threads=1",  # see tests/frames/encoding.py

@@ -19,7 +19,7 @@ from vkssim.utils.progress import ProgressBar
 from ..ladder.ladders import encode
 from ..support import pictures
 from ..support.commands import harmful, python_process, run_program, vkssim
-from .clips import CUT, WORDS, source
+from .clips import CUT, FRAMES, LONG, WORDS, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -71,7 +71,7 @@ def test_the_default_encoder_and_target_are_named(tmp_path: Path) -> None:
 
 
 def test_an_answer_of_samples_says_how_sure_it_is(tmp_path: Path) -> None:
-    path = source(tmp_path / "long.mkv", count=16 * CUT, shots=16)
+    path = source(tmp_path / "long.mkv", count=LONG, shots=LONG // CUT)
     words = ("search", path, *WORDS[2:], "--samples", "5", "--target", "float_ssim=0.93")
     result = vkssim(*words)
     assert result.exit_code == 0, result.stderr
@@ -100,7 +100,7 @@ def test_json_and_the_setting_alone(clip: str) -> None:
     answer = json.loads(result.stdout)
     assert answer["choice"]["meets"]
     assert answer["choice"]["trial"] in answer["trials"]
-    assert (answer["frames"], len(answer["samples"]), answer["shots"]) == (32, 1, 2)
+    assert (answer["frames"], len(answer["samples"]), answer["shots"]) == (FRAMES, 1, 2)
     result = vkssim("search", clip, *WORDS, "--target", "float_ssim=0.93", "-q")
     assert (result.stdout, result.stderr) == (f"{answer['choice']['setting']:g}\n", "")
 

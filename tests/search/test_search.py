@@ -31,7 +31,7 @@ from vkssim.search.source import Sampling, Source, frame_costs
 from vkssim.search.trial import Target, Trial
 
 from ..frames.encoding import encode_frames
-from .clips import CUT, FRAMES, QUICK, SCALED, arguments, break_settings, damage_settings, remuxed, source
+from .clips import CUT, FRAMES, LONG, QUICK, SCALED, arguments, break_settings, damage_settings, remuxed, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 LIMIT = "float_ssim=0.93"
@@ -48,8 +48,8 @@ def searched(clip: str, targets: Any = LIMIT, *, encoder: str = "libx264", **mor
 
 @pytest.fixture(scope="module")
 def long(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A clip of 16 shots."""
-    return source(tmp_path_factory.mktemp("long") / "long.mkv", count=16 * CUT, shots=16)
+    """A clip of many shots."""
+    return source(tmp_path_factory.mktemp("long") / "long.mkv", count=LONG, shots=LONG // CUT)
 
 
 def test_the_answer_is_the_cheapest_of_all_settings(clip: str) -> None:
@@ -91,7 +91,7 @@ def test_several_targets_must_all_hold(clip: str) -> None:
 
 @pytest.mark.parametrize("options", ["preset=ultrafast", "preset=veryfast:asm=0"])
 def test_samples_forecast_the_whole_clip(long: str, options: str) -> None:
-    """A clip of 16 shots: the whole clip at the CRF of the samples is near to what they say.
+    """A clip of many shots: the whole clip at the CRF of the samples is near to what they say.
 
     The second preset begins shots with an intra frame; the other has none there, so that its frames after a cut are worse.
     On a CPU with AVX-512, x264 is reproducible only without its assembly.
@@ -99,7 +99,7 @@ def test_samples_forecast_the_whole_clip(long: str, options: str) -> None:
     running = searched(long, samples=5, options=options)
     choice, sampling = running.choice, running.sampling
     assert sampling is not None
-    assert len(sampling.cuts) >= 15  # one of these cuts changes little
+    assert len(sampling.cuts) >= LONG // CUT - 1  # one of these cuts may change little
     assert sum(sample.count for sample in sampling.samples) < sampling.frames
     assert choice.meets
     assert not choice.trial.whole
@@ -316,17 +316,18 @@ def test_a_bare_stream_without_times_has_those_of_its_numbers(tmp_path: Path) ->
 
 def test_times_that_go_back_are_an_error_before_the_first_trial(tmp_path: Path) -> None:
     """A transport stream that was made of two by `cat` has such times."""
-    one = Path(source(tmp_path / "one.ts", codec="libx264", options={"preset": "ultrafast"}))
+    frames = 32  # more than the second by which times have to go back
+    one = Path(source(tmp_path / "one.ts", codec="libx264", options={"preset": "ultrafast"}, count=frames))
     both = tmp_path / "both.ts"
     both.write_bytes(2 * one.read_bytes())
     running = searched(str(both), output=tmp_path / "out.mkv")
     with pytest.raises(
-        OutputError, match=rf"`output` \S+: the presentation times of \S+ go back at frame {FRAMES}, as in a file"
+        OutputError, match=rf"`output` \S+: the presentation times of \S+ go back at frame {frames}, as in a file"
     ):
         list(running)
     assert running.trials == []
     choice = searched(str(both), "float_ssim=0.5", least=30, most=30).choice
-    assert choice.trial.frames == 2 * FRAMES
+    assert choice.trial.frames == 2 * frames
     assert any("the presentation times go back" in note for note in choice.notes)
 
 

@@ -32,7 +32,7 @@ from ..frames.encoding import encode_frames, video_frame
 from ..frames.reading import open_source
 from ..support.coded.boxes import with_clap, with_matrix, with_pixel_crop
 from ..support.coded.damage import with_stray_bytes
-from .clips import ASKED, FRAMES, arguments, pictures, remuxed, source
+from .clips import ASKED, CUT, FRAMES, arguments, pictures, remuxed, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -101,7 +101,7 @@ def test_grey_without_a_range_is_full(tmp_path: Path) -> None:
 def test_bit_rates_are_those_of_the_time_in_which_frames_are_shown(tmp_path: Path) -> None:
     """Ten frames a second after 25: what a recording of a screen is like."""
     frames = [video_frame(64, 48, "gray", [picture.astype(np.uint8)]) for picture in pictures()]
-    times = [n / 25 for n in range(16)] + [16 / 25 + n / 10 for n in range(16)]
+    times = [n / 25 for n in range(CUT)] + [CUT / 25 + n / 10 for n in range(FRAMES - CUT)]
     path = encode_frames(tmp_path / "screen.mkv", frames, "ffv1", times=times)
     trial = vkssim.search_setting(path, **arguments(targets="float_ssim=0.9", least=30, most=30, **ASKED)).choice.trial
     seconds = times[-1] * FRAMES / (FRAMES - 1)
