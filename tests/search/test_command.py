@@ -6,19 +6,24 @@ import json
 import math
 import os
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from html import unescape
 from pathlib import Path
 
 import pytest
 
+from vkssim.cli import main
 from vkssim.cli.encoding import EncodeProgress
+from vkssim.cli.streams import _guarded, _StandardOutput
 from vkssim.report.numbers import told_apart
 from vkssim.search.encoders import Encoder, Parameter
 from vkssim.utils.progress import ProgressBar
 
 from ..ladder.ladders import encode
 from ..support import pictures
-from ..support.commands import harmful, python_process, run_program, vkssim
+from ..support.commands import harmful, run_program, vkssim
 from .clips import CUT, FRAMES, LONG, WORDS, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
@@ -129,26 +134,29 @@ def test_the_page_opens_with_the_answer(clip: str, tmp_path: Path, target: str, 
 
 
 @pytest.mark.parametrize("words", [("search",), ("ladder", "--heights", "48", "--fixed", "none", "--score", "float_ssim")])
-def test_a_table_that_cannot_be_written_costs_no_page(clip: str, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_a_table_that_cannot_be_written_costs_no_page(
+    clip: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
     page = tmp_path / "page.html"
-    with open("/dev/full", "wb") as full:
-        process = python_process(
-            "-m",
-            "vkssim",
-            words[0],
-            clip,
-            *words[1:],
-            *WORDS,
-            "--target",
-            "float_ssim=0.5",
-            "--backend",
-            "cpu",
-            "--html",
-            str(page),
-            stdout=full,
-        )
-    assert process.returncode == 2, process.stderr.decode()
+    target = ("--target", "float_ssim=0.5", "--html", str(page))
+    with _full_output(), pytest.raises(SystemExit) as ended:
+        main([words[0], clip, *words[1:], *WORDS, *target])
+    assert (ended.value.code, "standard output cannot be written" in capsys.readouterr().err) == (2, True)
     assert page.stat().st_size
+
+
+@contextmanager
+def _full_output() -> Iterator[None]:
+    """Let standard output be a full disk, guarded as `python -m vkssim` guards it."""
+    kept = os.dup(1)
+    try:
+        with open("/dev/full", "wb") as full:
+            os.dup2(full.fileno(), 1)
+        with redirect_stdout(_guarded(sys.stdout, _StandardOutput, 1)):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def test_a_page_is_refused_before_anything_is_encoded(clip: str, tmp_path: Path) -> None:
