@@ -23,8 +23,8 @@ from .support.pictures import clip
 
 PAGE = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-FRAMES = 8
-SKIPPED = 5
+FRAMES = 4
+SKIPPED = 2
 """The frames before the chunk."""
 
 
