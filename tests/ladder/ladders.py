@@ -57,13 +57,16 @@ def lossless(path: Path, luma: Picture) -> str:
 
 
 def ladder(folder: Path, name: str = "clip", crfs: Sequence[int] = (20, 30, 40), frames: int = 6, seed: int = 0) -> list[Any]:
-    """A reference and H.264 renditions of it at some qualities; rows of a manifest, with a label `crf`."""
+    """A reference and renditions of it at some qualities; rows of a manifest, with a label `crf`.
+
+    They are MPEG-4, which needs no process, at the quantiser that has the same share of the scale as the CRF.
+    """
     luma = clip(frames, 64, 96, seed=seed)
-    reference = lossless(folder / f"{name}.mkv", luma)
-    return [
-        {"reference": reference, "distorted": encode(folder / f"{name}_{crf}.mp4", luma, crf=str(crf)), "crf": crf}
-        for crf in crfs
-    ]
+    rows: list[Any] = [{"reference": lossless(folder / f"{name}.mkv", luma), "crf": crf} for crf in crfs]
+    for row in rows:
+        quantiser = str(row["crf"] * 31 // 51)
+        row["distorted"] = encode(folder / f"{name}_{row['crf']}.mp4", luma, "mpeg4", qmin=quantiser, qmax=quantiser)
+    return rows
 
 
 def manifest(path: Path, rows: Sequence[Mapping[str, Any]]) -> str:

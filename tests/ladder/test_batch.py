@@ -46,7 +46,7 @@ pytestmark = pytest.mark.usefixtures("shared_device")
 
 Rows = list[dict[str, Any]]
 
-LONG = 160
+LONG = 96
 """Frames of a clip that is stopped on its way."""
 
 

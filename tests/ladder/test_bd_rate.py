@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from vkssim.report.bd_rate import RateCurve, bjontegaard_deltas, in_decibels
 
 from ..support.commands import TINY, fail, refuse, succeed, vkssim
 from ..support.pictures import clip
-from .ladders import encode, ladder, manifest, scored_otherwise
+from .ladders import encode, ladder, lossless, manifest, scored_otherwise
 
 ANCHOR = RateCurve.of("anchor", [(300, 0.90), (700, 0.945), (1500, 0.972), (3200, 0.988)])
 TEST = RateCurve.of("test", [(3000, 0.990), (260, 0.905), (640, 0.951), (1300, 0.974), (2000, 0.983)])
@@ -125,12 +126,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ladders")
     rows = []
     for seed in (0, 1):
-        rungs = ladder(folder, f"clip{seed}", (22, 28, 34, 40), frames=5, seed=seed)
-        rows += [{**row, "preset": "medium"} for row in rungs]
-        for row in rungs:
-            name = f"fast{seed}_{row['crf']}.mp4"
-            encode(folder / name, clip(5, 64, 96, seed=seed), crf=str(row["crf"]), preset="ultrafast")
-            rows.append({**row, "distorted": name, "preset": "ultrafast"})
+        luma = clip(5, 64, 96, seed=seed)
+        reference = lossless(folder / f"clip{seed}.mkv", luma)
+        for (name, preset), crf in product((("clip", "medium"), ("fast", "ultrafast")), (22, 28, 34, 40)):
+            distorted = encode(folder / f"{name}{seed}_{crf}.mp4", luma, crf=str(crf), preset=preset)
+            rows.append({"reference": reference, "distorted": distorted, "crf": crf, "preset": preset})
     path = folder / "results.parquet"
     succeed("batch", manifest(folder / "ladder.csv", rows), "-o", str(path), *TINY)
     return path
