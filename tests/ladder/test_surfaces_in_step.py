@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +74,15 @@ def _renditions(name: str) -> tuple[str, list[str]]:
 def _check(folder: Path, reference: str, distorted: str, outcome: ScoreReport | Exception, options: ScoreOptions) -> None:
     """Check that a pair has the scores that it has alone, decoded by the CPU."""
     assert isinstance(outcome, ScoreReport), outcome
-    features, planes, pictures = options.features, options.planes, options.pictures
-    alone = score_files(
-        folder / reference, folder / distorted, features=features, planes=planes, pictures=pictures, decode="cpu"
-    )
+    alone = _scored_alone(folder / reference, folder / distorted, options)
     assert len(alone.frames) == FRAMES
     assert outcome.frames == alone.frames
+
+
+@cache
+def _scored_alone(reference: Path, distorted: Path, options: ScoreOptions) -> ScoreReport:
+    features, planes, pictures = options.features, options.planes, options.pictures
+    return score_files(reference, distorted, features=features, planes=planes, pictures=pictures, decode="cpu")
 
 
 @pytest.mark.parametrize(("name", "planes", "copies_of_a_frame"), [("eight", "y", 1), ("eight", "all", 2), ("ten", "all", 2)])
