@@ -32,13 +32,7 @@ layout(push_constant) uniform Push {
 #include "blocks.glsl"
 #include "cambi.glsl"
 
-#ifdef STAGED
 layout(std430, set = 0, binding = 1) readonly restrict buffer Nearest { int nearest[]; };  // of each column, then of each row
-int nearest_to(int place) { return nearest[place]; }
-#else
-layout(set = 0, binding = 1) uniform usamplerBuffer nearest;
-int nearest_to(int place) { return int(texelFetch(nearest, place >> 2)[place & 3]); }
-#endif
 layout(std430, set = 0, binding = 2) writeonly restrict buffer Target { uvec4 target[]; };
 layout(std430, set = 0, binding = 3) writeonly restrict buffer Histograms { uint histograms[]; };
 
@@ -53,9 +47,9 @@ uint[COUNT] levels_of(int row, int block) {
     int first = (2 * workgroup_id().z + 1) * blocks_of(plane), of_row = blocks_of(pitch), y = min(row, rows - 1);
     uint values[COUNT];
     if (SCALED != 0) {
-        first += nearest_to(columns + y) * of_row;
+        first += nearest[columns + y] * of_row;
         [[unroll]] for (int i = 0; i < COUNT; ++i) {
-            int x = nearest_to(min(BLOCK * block + i, columns - 1));
+            int x = nearest[min(BLOCK * block + i, columns - 1)];
             values[i] = value_in(block_at(first + (FORMAT == UINT8 ? x >> 4 : x >> 3)), x);
         }
     } else {

@@ -57,6 +57,7 @@ MAP_CONSTANT = 4
 SCALE_CONSTANT = 5
 AIM_CONSTANT = 6
 SCALED_CONSTANT = 7
+STRIDE_CONSTANT = 8
 
 
 class Input(Enum):
@@ -181,9 +182,17 @@ INTERFACES: dict[str, Interface] = {
         (*_SOURCE[1:], "strip", "columns", "rows", "bits", "sample_shift", "dither", "cleared"),
         sources=2,
         targets=2,
+        shapes=(Shape.STAGED,),
         constants=frozenset({FORMAT_CONSTANT, SCALED_CONSTANT}),
     ),
-    "cambi_flat": Interface((*_SOURCE, "strip", "needed"), constants=frozenset()),
+    "cambi_flat": Interface((*_SOURCE, "strip", "needed"), shapes=(Shape.STAGED,), constants=frozenset()),
+    "cambi_places": Interface(
+        (*_SOURCE[1:], "strip", "columns", "rows", "bits", "sample_shift", "dither", "needed", "cleared"),
+        sources=2,
+        targets=2,
+        shapes=(Shape.STRIP,),
+        constants=frozenset({FORMAT_CONSTANT, SCALED_CONSTANT, STRIDE_CONSTANT}),
+    ),
     "cambi_mode": Interface((*_SOURCE[1:], "strip", "columns", "rows", "stride"), constants=frozenset()),
     "cambi": Interface(
         (

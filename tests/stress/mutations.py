@@ -342,6 +342,31 @@ MUTATIONS = (
         ("the flat places of other rows", "uvec4 words = blocks_here[0];", "uvec4 words = blocks_here[1];"),
     ),
     *_faults(
+        "cambi places",
+        "shaders/cambi_places.comp",
+        ("the reference's plane", "(2 * workgroup_id().z + 1) * plane", "2 * workgroup_id().z * plane"),
+        ("dither kept", "dither != 0 ? values[i + 1] : values[i]", "values[i]"),
+        ("histograms of an earlier batch", "histograms[z * cleared + i] = 0u;", ""),
+        (
+            "the second half of a block lost",
+            "second ? around[later >> 2][later & 3] :",
+            "false ? around[later >> 2][later & 3] :",
+        ),
+        (
+            "the mean of the edge with what lies beyond",
+            "i - REACH < columns ? values[i] : values[i - 1]",
+            "i - REACH < pitch * 16 ? values[i] : values[i - 1]",
+        ),
+        ("the lower neighbour not compared", "&& levels[place] == below[place]", "&& true"),
+        ("a row of the window lost", "found[word] - rows_of_equals[0][word]", "found[word] - rows_of_equals[1][word]"),
+        ("the flat places of other rows", "uvec4 words = pending[0];", "uvec4 words = pending[PENDING];"),
+        (
+            "the columns between two samples kept",
+            "of_columns[2 * i + SIDE] - of_columns[2 * i + 1]",
+            "of_columns[2 * i + SIDE]",
+        ),
+    ),
+    *_faults(
         "cambi mode",
         "shaders/cambi_mode.comp",
         ("specks kept in columns", "mode(above.modes[i], here.modes[i]", "mode(here.modes[i], here.modes[i]"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Annotated, Self, TypedDict
 
 import numpy as np
@@ -20,7 +20,7 @@ from ..shaders.constants import (
     CAMBI_WALK_GROUPS,
     CAMBI_WORKGROUP,
 )
-from ..shaders.interface import SCALED_CONSTANT, SampleCode, Shape
+from ..shaders.interface import SCALED_CONSTANT, STRIDE_CONSTANT, SampleCode, Shape
 from ..types import DoublePlane, Doubles, FrameFormat, Samples
 from ..utils.values import Value, values_of
 from .base import FeaturePlan, IntegerScorer
@@ -51,6 +51,7 @@ _ROWS = {Shape.STRIP: 64, Shape.STAGED: 128}
 """Rows of a strip of `cambi.comp` at most. lavapipe ends the loops of a thread after 65,535 turns: with 32 contrasts, 32 bands
 of 64 rows and the window's 64 have 5 turns a row, and 64 rows have 33 for each of up to 16 bands of the threads of a vector."""
 _POINTWISE_ROWS = 32  # of a strip of the kernels that make planes
+_PLACES_ROWS = 64  # of a strip of cambi_places, which first reads the rows of a window
 _PARTS = {Shape.STRIP: 1 << 17, Shape.STAGED: 1 << 14}  # contrasts of a workgroup that selects
 _BINS = 4096  # of the histograms of a scale
 _TURNS = 60_000  # of loops that a thread of cambi_walk may have; lavapipe ends them after 65,535
@@ -132,7 +133,6 @@ class CambiScorer(IntegerScorer):
         histograms = BufferSpec("cambi.histograms", Role.WORK, 4 * CAMBI_SCALES * _BINS)
         groups = ceil_div(scales[0].places, _PARTS[shape.shape])
         target = partials("cambi.partials", CAMBI_SCALES * (2 * groups + 1))
-        levels, flat = (_level_plane(name, *self._size) for name in ("levels", "flat"))
         modes = [_level_plane(f"scale{scale.number}", scale.width, scale.height) for scale in scales]
         tables = self._nearest_table(planes), self._contrast_table(), self._scale_table(scales)
 
@@ -140,8 +140,8 @@ class CambiScorer(IntegerScorer):
             return dispatch(
                 shape,
                 "cambi_select",
-                levels,
-                levels,
+                flat,
+                flat,
                 (groups, CAMBI_SCALES),
                 sources=(values.name, tables[2].name),
                 targets=(histograms.name, target.name),
@@ -152,10 +152,9 @@ class CambiScorer(IntegerScorer):
                 frame_partials=target.frame_bytes // 4,
             )
 
-        made = [
-            _mode(shape, source, plane, 2 if scale.halves else 1)
-            for scale, source, plane in zip(scales, (flat, *modes), modes, strict=False)
-        ]
+        flat_planes, made = self._flat_places(shape, planes, modes[0], tables[0], histograms)
+        flat = flat_planes[-1]
+        made += [_mode(shape, source, plane) for source, plane in pairwise((flat, *modes))]
         found = [self._contrasts(shape, scale, plane, tables[1], values) for scale, plane in zip(scales, modes, strict=True)]
         contrasts = tuple(chain.from_iterable(found))
         columns, contrast_steps = [], [contrasts]
@@ -163,42 +162,55 @@ class CambiScorer(IntegerScorer):
             texels = max(_Walk.of(plane, shape.workgroup, self._side // 2).texels for plane in modes)
             columns = [BufferSpec(_COLUMNS, Role.WORK, 16 * texels, begins_with_zeros=True)]
             contrast_steps = [(part,) for part in contrasts]
-        planes_made = self._levels(shape, planes, levels, tables[0], histograms), _flat(shape, levels, flat), *made
-        steps = [*((dispatch,) for dispatch in planes_made), *contrast_steps, *((select(run),) for run in range(4))]
-        planes_of_levels = [plane.spec(Role.WORK) for plane in (levels, flat, *modes)]
+        steps = [*((dispatch,) for dispatch in made), *contrast_steps, *((select(run),) for run in range(4))]
+        planes_of_levels = [plane.spec(Role.WORK) for plane in (*flat_planes, *modes)]
         return FeaturePlan((*planes_of_levels, *columns, values, histograms, *tables, target), tuple(steps), target, (groups,))
 
     def _scales(self) -> list[_Scale]:
         width, height = self._size
         first, scales = 0, []
         for number in range(CAMBI_SCALES):
-            halves = number > 0 or is_halved(*self._size, self._settings)
-            if halves:
+            if number > 0 or is_halved(*self._size, self._settings):
                 width, height = ceil_div(width, 2), ceil_div(height, 2)
-            scales.append(_Scale(number, width, height, halves, first))
+            scales.append(_Scale(number, width, height, first))
             first += ceil_div(scales[-1].places, 4) * 4
         return scales
 
-    def _levels(
-        self, shape: KernelShape, planes: PlanePair, target: PlaneLayout, nearest_table: BufferSpec, histograms: BufferSpec
-    ) -> Dispatch:
-        return dispatch(
+    def _flat_places(
+        self, shape: KernelShape, planes: PlanePair, scale: PlaneLayout, nearest_table: BufferSpec, histograms: BufferSpec
+    ) -> tuple[list[PlaneLayout], list[Dispatch]]:
+        """Return the planes that are made before the first scale, of which the last one has the flat places, and the steps."""
+        make = partial(
+            dispatch,
             shape,
-            "cambi_levels",
-            planes,
-            target,
-            _groups_of_blocks(shape, target),
+            source=planes,
             sources=(planes.buffer, nearest_table.name),
-            targets=(target.buffer, histograms.name),
-            constants={SCALED_CONSTANT: int((planes.width, planes.height) != self._size)},
-            strip=_POINTWISE_ROWS,
-            columns=target.width,
-            rows=target.height,
+            columns=self._size[0],
+            rows=self._size[1],
             bits=self._bits,
             sample_shift=self._frame.shift,
             dither=int(may_have_dither(self._bits, self._settings)),
             cleared=histograms.frame_bytes // 4,
         )
+        constants = {SCALED_CONSTANT: int((planes.width, planes.height) != self._size)}
+        needed = needed_equals(*self._size)
+        if shape.shape is Shape.STRIP:
+            flat = _level_plane("flat", scale.width, scale.height)
+            places = make(
+                stem="cambi_places",
+                target=flat,
+                groups=_groups_of_blocks(shape, flat, _PLACES_ROWS),
+                targets=(flat.buffer, histograms.name),
+                constants={**constants, STRIDE_CONSTANT: _stride(self._size, flat)},
+                strip=_PLACES_ROWS,
+                needed=needed,
+            )
+            return [flat], [places]
+        levels, flat = (_level_plane(name, *self._size) for name in ("levels", "flat"))
+        groups, rows = _groups_of_blocks(shape, flat), _POINTWISE_ROWS
+        targets = levels.buffer, histograms.name
+        made = make(stem="cambi_levels", target=levels, groups=groups, targets=targets, constants=constants, strip=rows)
+        return [levels, flat], [made, dispatch(shape, "cambi_flat", levels, flat, groups, strip=rows, needed=needed)]
 
     def _contrasts(
         self, shape: KernelShape, scale: _Scale, plane: PlaneLayout, table: BufferSpec, values: BufferSpec
@@ -269,7 +281,7 @@ class CambiScorer(IntegerScorer):
 
 @dataclass(frozen=True)
 class _Scale:
-    """A scale, whether it is half of the plane before it, and the place of its contrasts among those of a frame.
+    """A scale, and the place of its contrasts among those of a frame.
 
     The place is a multiple of 4.
     """
@@ -277,7 +289,6 @@ class _Scale:
     number: int
     width: int
     height: int
-    halves: bool
     first: int
 
     @property
@@ -316,18 +327,17 @@ def _table(name: str, numbers: npt.NDArray[np.integer]) -> BufferSpec:
     return BufferSpec(f"cambi.{name}", Role.TABLE, aligned(len(content)), content.ljust(aligned(len(content)), b"\0"))
 
 
-def _groups_of_blocks(shape: KernelShape, target: PlaneLayout) -> tuple[int, int]:
+def _groups_of_blocks(shape: KernelShape, target: PlaneLayout, rows: int = _POINTWISE_ROWS) -> tuple[int, int]:
     """Return the workgroups of a kernel whose threads have a block of 16 bytes in each row of a strip."""
-    return ceil_div(target.row_bytes // 16, shape.workgroup), ceil_div(target.height, _POINTWISE_ROWS)
+    return ceil_div(target.row_bytes // 16, shape.workgroup), ceil_div(target.height, rows)
 
 
-def _flat(shape: KernelShape, levels: PlaneLayout, flat: PlaneLayout) -> Dispatch:
-    needed = needed_equals(levels.width, levels.height)
-    groups = _groups_of_blocks(shape, flat)
-    return dispatch(shape, "cambi_flat", levels, flat, groups, strip=_POINTWISE_ROWS, needed=needed)
+def _stride(size: tuple[int, int], target: PlaneLayout) -> int:
+    """Return 2 if a plane has every second sample of one of this size, else 1."""
+    return 1 if (target.width, target.height) == size else 2
 
 
-def _mode(shape: KernelShape, source: PlaneLayout, target: PlaneLayout, stride: int) -> Dispatch:
+def _mode(shape: KernelShape, source: PlaneLayout, target: PlaneLayout) -> Dispatch:
     return dispatch(
         shape,
         "cambi_mode",
@@ -337,5 +347,5 @@ def _mode(shape: KernelShape, source: PlaneLayout, target: PlaneLayout, stride: 
         strip=_POINTWISE_ROWS,
         columns=target.width,
         rows=target.height,
-        stride=stride,
+        stride=_stride((source.width, source.height), target),
     )
