@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 // Computes what cambi_levels.comp and cambi_flat.comp do, on CPUs, in one kernel: reads and stores take most of their time. Of
-// levels and flat places, only those are stored that the first scale has.
+// levels and flat places, only those are stored that the first scale has. It clears the histograms and the contrasts.
 //
 // A thread makes the eight samples of a block of the target and walks down a strip, with the equal samples of the last seven rows.
 // Beyond the right and the lower edge are copies of the last samples, so that each sample there equals its neighbour.
@@ -25,6 +25,7 @@ layout(push_constant) uniform Push {
     int dither;        // 1: take means
     int needed;        // equal samples of a window that a flat place has more of
     int cleared;       // words of a frame's histograms
+    int frame_values;
     int first_workgroup_y;
     int first_workgroup_z;
 };
@@ -37,7 +38,8 @@ layout(push_constant) uniform Push {
 
 layout(set = 0, binding = 1) uniform usamplerBuffer nearest;  // of each column, then of each row
 layout(std430, set = 0, binding = 2) writeonly restrict buffer Target { uvec4 target[]; };
-layout(std430, set = 0, binding = 3) writeonly restrict buffer Histograms { uint histograms[]; };
+layout(std430, set = 0, binding = 3) writeonly restrict buffer Histograms { uvec4 histograms[]; };
+layout(std430, set = 0, binding = 4) writeonly restrict buffer Values { vec4 values[]; };
 
 const int STEP = int(STRIDE);
 const int REACH = 3;
@@ -107,8 +109,10 @@ uint[MOST_SUMS] levels_of(uint here[MOST_SUMS], uint below[MOST_SUMS]) {
 void main() {
     int block = int(gl_GlobalInvocationID.x), column = STEP * BLOCK * block, z = workgroup_id().z;
     int target_rows = (rows + STEP - 1) / STEP, strips = (target_rows + strip - 1) / strip;
-    int threads = int(gl_NumWorkGroups.x * gl_WorkGroupSize.x);
-    for (int i = workgroup_id().y * threads + block; i < cleared; i += strips * threads) histograms[z * cleared + i] = 0u;
+    int thread = workgroup_id().y * int(gl_NumWorkGroups.x * gl_WorkGroupSize.x) + block;
+    int threads = strips * int(gl_NumWorkGroups.x * gl_WorkGroupSize.x);
+    for (int i = thread; i < cleared / 4; i += threads) histograms[z * cleared / 4 + i] = uvec4(0u);
+    for (int i = thread; i < frame_values / 4; i += threads) values[z * frame_values / 4 + i] = vec4(0.0);
 
     if (column >= columns) return;
     int top = workgroup_id().y * strip, bottom = min(top + strip, target_rows);

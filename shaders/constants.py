@@ -143,14 +143,11 @@ CAMBI_WORKGROUP = 64
 CAMBI_STAGED_WORDS = 3072
 """Words of the histograms of a staged workgroup: 12 KiB, since every device has 16. With the largest window, 96 levels fit."""
 
-CAMBI_WALK_COLUMNS = 32
-"""Columns along which a thread of cambi_walk walks."""
+CAMBI_LISTS_CONTRASTS = 4
+"""The most contrasts that cambi_lists compares."""
 
-CAMBI_WALK_CONTRASTS = 4
-"""The most contrasts that cambi_walk compares."""
-
-CAMBI_WALK_GROUPS = 66
-"""Groups of 16 levels of the histograms of cambi_walk: for levels up to 1024, those around them, and a second group of each."""
+CAMBI_LISTS_LEVELS = 8
+"""Levels from a texel of the histograms of cambi_lists to the next. A texel has 16: all nine around a place are in one."""
 
 CAMBI_REACH = 32
 """The largest reach of cambi's window, to either side."""

@@ -58,6 +58,7 @@ SCALE_CONSTANT = 5
 AIM_CONSTANT = 6
 SCALED_CONSTANT = 7
 STRIDE_CONSTANT = 8
+REACH_CONSTANT = 9
 
 
 class Input(Enum):
@@ -187,9 +188,12 @@ INTERFACES: dict[str, Interface] = {
     ),
     "cambi_flat": Interface((*_SOURCE, "strip", "needed"), shapes=(Shape.STAGED,), constants=frozenset()),
     "cambi_places": Interface(
-        (*_SOURCE[1:], "strip", "columns", "rows", "bits", "sample_shift", "dither", "needed", "cleared"),
+        (
+            *(*_SOURCE[1:], "strip", "columns", "rows", "bits", "sample_shift", "dither", "needed"),
+            *("cleared", "frame_values"),
+        ),
         sources=2,
-        targets=2,
+        targets=3,
         shapes=(Shape.STRIP,),
         constants=frozenset({FORMAT_CONSTANT, SCALED_CONSTANT, STRIDE_CONSTANT}),
     ),
@@ -204,15 +208,15 @@ INTERFACES: dict[str, Interface] = {
         constants=frozenset(),
         input=Input.STORAGE,
     ),
-    "cambi_walk": Interface(
+    "cambi_lists": Interface(
         (
-            *("width", "height", "pitch", "plane", "strip", "reach"),
-            *("first_value", "frame_values", "frame_columns", "contrasts", "darkest", "first_row", "rows"),
+            *("width", "height", "pitch", "tile", "strip", "first_strip", "first_value", "frame_values"),
+            *("frame_columns", "first_list", "contrasts", "darkest", "lowest", "highest"),
         ),
         sources=3,
         targets=2,
         shapes=(Shape.STRIP,),
-        constants=frozenset(),
+        constants=frozenset({REACH_CONSTANT}),
     ),
     "cambi_select": Interface(
         ("run", "part", "frame_values", "frame_partials"),

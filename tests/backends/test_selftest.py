@@ -93,9 +93,9 @@ def test_every_kernel_has_a_case(shape: Shape) -> None:
     """Also for every type of samples that it reads, and with every other constant: each is compiled for itself."""
     built = {file.name.removesuffix(".spv") for file in (resources.files(shaders) / "spv").iterdir()}
     kernels = KernelShape(shape, 64)
-    tried = {kernel for case in CASES for kernel in case.plan(kernels).kernels}
-    assert {module for module in built if shape.value in module.split(".")} == {kernel.module for kernel in tried}
-    missing = {kernel for plan in _plans(kernels) for kernel in plan.kernels} - tried
+    tried = {kernel for case in CASES for kernel in selftest.kernels_of(case.plan(kernels))}
+    assert {module for module in built if shape.value in module.split(".")} == {module for module, _ in tried}
+    missing = {kernel for plan in _plans(kernels) for kernel in selftest.kernels_of(plan)} - tried
     assert not missing
 
 

@@ -91,8 +91,8 @@ def _assert_stages(kernels: Kernels, planes: Samples, bits: int, settings: Cambi
     np.testing.assert_array_equal(_rows(made["cambi.flat"], *made_flat.shape[::-1]), made_flat)
 
     side = cambi.window_side(width, height, settings)
-    steps = _dispatches(plan, "cambi", "cambi_walk")
-    scales = [dispatch for dispatch in steps if push_of(dispatch).get("first_row", 0) == 0]
+    steps = _dispatches(plan, "cambi", "cambi_lists")
+    scales = [dispatch for dispatch in steps if push_of(dispatch).get("first_strip", 0) == 0]
     assert len(scales) == CAMBI_SCALES
     for number, dispatch in enumerate(scales):
         if number > 0 or halved:

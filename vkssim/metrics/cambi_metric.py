@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Annotated, Self, TypedDict
 
 import numpy as np
@@ -14,13 +14,12 @@ import numpy.typing as npt
 from ..host.plan import BufferSpec, Dispatch, Role
 from ..shaders.constants import (
     CAMBI_CONTRASTS,
+    CAMBI_LISTS_CONTRASTS,
+    CAMBI_LISTS_LEVELS,
     CAMBI_SCALES,
-    CAMBI_WALK_COLUMNS,
-    CAMBI_WALK_CONTRASTS,
-    CAMBI_WALK_GROUPS,
     CAMBI_WORKGROUP,
 )
-from ..shaders.interface import SCALED_CONSTANT, STRIDE_CONSTANT, SampleCode, Shape
+from ..shaders.interface import REACH_CONSTANT, SCALED_CONSTANT, STRIDE_CONSTANT, SampleCode, Shape
 from ..types import DoublePlane, Doubles, FrameFormat, Samples
 from ..utils.values import Value, values_of
 from .base import FeaturePlan, IntegerScorer
@@ -54,8 +53,10 @@ _POINTWISE_ROWS = 32  # of a strip of the kernels that make planes
 _PLACES_ROWS = 64  # of a strip of cambi_places, which first reads the rows of a window
 _PARTS = {Shape.STRIP: 1 << 17, Shape.STAGED: 1 << 14}  # contrasts of a workgroup that selects
 _BINS = 4096  # of the histograms of a scale
-_TURNS = 60_000  # of loops that a thread of cambi_walk may have; lavapipe ends them after 65,535
-_COLUMNS = "cambi.columns"  # the buffer of the histograms of the columns
+_LISTS_COLUMNS = 128  # of a workgroup of cambi_lists at most, for each thread
+_LISTS_ROWS = 96  # of a workgroup of it at most
+_LISTS_WORKGROUPS = 16  # of a frame at once, each of which has up to 1.2 MB of histograms
+_TURNS = 60_000  # of loops that a thread of it may have; lavapipe ends them after 65,535
 
 
 EncodedWidth = Annotated[
@@ -152,16 +153,10 @@ class CambiScorer(IntegerScorer):
                 frame_partials=target.frame_bytes // 4,
             )
 
-        flat_planes, made = self._flat_places(shape, planes, modes[0], tables[0], histograms)
+        flat_planes, made = self._flat_places(shape, planes, modes[0], tables[0], histograms, values)
         flat = flat_planes[-1]
         made += [_mode(shape, source, plane) for source, plane in pairwise((flat, *modes))]
-        found = [self._contrasts(shape, scale, plane, tables[1], values) for scale, plane in zip(scales, modes, strict=True)]
-        contrasts = tuple(chain.from_iterable(found))
-        columns, contrast_steps = [], [contrasts]
-        if self._walks(shape):  # each scale uses the same buffer
-            texels = max(_Walk.of(plane, shape.workgroup, self._side // 2).texels for plane in modes)
-            columns = [BufferSpec(_COLUMNS, Role.WORK, 16 * texels, begins_with_zeros=True)]
-            contrast_steps = [(part,) for part in contrasts]
+        columns, contrast_steps = self._contrasts(shape, scales, modes, tables[1], values)
         steps = [*((dispatch,) for dispatch in made), *contrast_steps, *((select(run),) for run in range(4))]
         planes_of_levels = [plane.spec(Role.WORK) for plane in (*flat_planes, *modes)]
         return FeaturePlan((*planes_of_levels, *columns, values, histograms, *tables, target), tuple(steps), target, (groups,))
@@ -177,7 +172,13 @@ class CambiScorer(IntegerScorer):
         return scales
 
     def _flat_places(
-        self, shape: KernelShape, planes: PlanePair, scale: PlaneLayout, nearest_table: BufferSpec, histograms: BufferSpec
+        self,
+        shape: KernelShape,
+        planes: PlanePair,
+        scale: PlaneLayout,
+        nearest_table: BufferSpec,
+        histograms: BufferSpec,
+        values: BufferSpec,
     ) -> tuple[list[PlaneLayout], list[Dispatch]]:
         """Return the planes that are made before the first scale, of which the last one has the flat places, and the steps."""
         make = partial(
@@ -200,10 +201,11 @@ class CambiScorer(IntegerScorer):
                 stem="cambi_places",
                 target=flat,
                 groups=_groups_of_blocks(shape, flat, _PLACES_ROWS),
-                targets=(flat.buffer, histograms.name),
+                targets=(flat.buffer, histograms.name, values.name),
                 constants={**constants, STRIDE_CONSTANT: _stride(self._size, flat)},
                 strip=_PLACES_ROWS,
                 needed=needed,
+                frame_values=values.frame_bytes // 4,
             )
             return [flat], [places]
         levels, flat = (_level_plane(name, *self._size) for name in ("levels", "flat"))
@@ -213,36 +215,63 @@ class CambiScorer(IntegerScorer):
         return [levels, flat], [made, dispatch(shape, "cambi_flat", levels, flat, groups, strip=rows, needed=needed)]
 
     def _contrasts(
-        self, shape: KernelShape, scale: _Scale, plane: PlaneLayout, table: BufferSpec, values: BufferSpec
-    ) -> tuple[Dispatch, ...]:
-        """Return the steps of a scale, one after the other."""
+        self, shape: KernelShape, scales: list[_Scale], planes: list[PlaneLayout], table: BufferSpec, values: BufferSpec
+    ) -> tuple[list[BufferSpec], list[tuple[Dispatch, ...]]]:
+        """Return the buffers for the contrasts of all scales, and the steps."""
         darkest, limits = visible_levels(self._settings)
         reach = self._side // 2
-        step = partial(
-            dispatch,
-            source=plane,
-            target=plane,
-            label=f"cambi scale {scale.number}",
-            reach=reach,
-            first_value=scale.first,
-            frame_values=values.frame_bytes // 4,
-            contrasts=len(limits),
-            darkest=darkest,
-        )
-        sources, targets = (plane.buffer, table.name), (values.name,)
-        if self._walks(shape):
-            walk = _Walk.of(plane, shape.workgroup, reach)
-            step = partial(step, shape, "cambi_walk", groups=walk.groups, strip=walk.strip, rows=walk.rows)
-            step = partial(step, sources=(*sources, _COLUMNS), targets=(*targets, _COLUMNS), frame_columns=walk.texels)
-            return tuple(step(first_row=first) for first in range(0, walk.strip, walk.rows))
-        groups_x = ceil_div(plane.width, CAMBI_WORKGROUP)
-        strip = strip_rows(_ROWS[shape.shape], plane.height, groups_x)
-        groups = groups_x, ceil_div(plane.height, strip)
-        return (step(shape, "cambi", groups=groups, sources=sources, targets=targets, strip=strip),)
+        compare = partial(dispatch, shape, frame_values=values.frame_bytes // 4, contrasts=len(limits), darkest=darkest)
+        if shape.shape is Shape.STAGED or len(limits) > CAMBI_LISTS_CONTRASTS:
+            found = []
+            for scale, plane in zip(scales, planes, strict=True):
+                groups_x = ceil_div(plane.width, CAMBI_WORKGROUP)
+                strip = strip_rows(_ROWS[shape.shape], plane.height, groups_x)
+                found.append(
+                    compare(
+                        "cambi",
+                        plane,
+                        plane,
+                        (groups_x, ceil_div(plane.height, strip)),
+                        label=f"cambi scale {scale.number}",
+                        sources=(plane.buffer, table.name),
+                        targets=(values.name,),
+                        first_value=scale.first,
+                        strip=strip,
+                        reach=reach,
+                    )
+                )
+            return [], [tuple(found)]
 
-    def _walks(self, shape: KernelShape) -> bool:
-        """Return whether `cambi_walk` computes the contrasts."""
-        return shape.shape is Shape.STRIP and len(visible_levels(self._settings)[1]) <= CAMBI_WALK_CONTRASTS
+        # Levels count if they are compared or if others are compared with them.
+        lowest, highest = max(darkest - 3 * len(limits) + 1, 0), limits[-1] + len(limits)
+        levels = ceil_div(highest - lowest + 1, CAMBI_LISTS_LEVELS) + 1
+        tilings = [_Tiling.of(plane, shape.workgroup, reach) for plane in planes]
+        histograms = levels * max(tiling.columns_at_once for tiling in tilings)
+        lists = max(tiling.list_texels for tiling in tilings)
+        columns = BufferSpec("cambi.columns", Role.WORK, 16 * (histograms + lists), begins_with_zeros=True)
+        steps = [
+            compare(
+                "cambi_lists",
+                plane,
+                plane,
+                (tiling.across, min(tiling.at_once, tiling.strips - first_strip)),
+                label=f"cambi scale {scale.number}",
+                sources=(plane.buffer, table.name, columns.name),
+                targets=(values.name, columns.name),
+                constants={REACH_CONSTANT: reach},
+                first_value=scale.first,
+                tile=tiling.columns,
+                strip=tiling.rows,
+                first_strip=first_strip,
+                frame_columns=columns.frame_bytes // 16,
+                first_list=histograms,
+                lowest=lowest,
+                highest=highest,
+            )
+            for scale, plane, tiling in zip(scales, planes, tilings, strict=True)
+            for first_strip in range(0, tiling.strips, tiling.at_once)
+        ]
+        return [columns], [(step,) for step in steps]  # all use the same histograms
 
     def _nearest_table(self, planes: PlanePair) -> BufferSpec:
         sides = zip((planes.width, planes.height), self._size, strict=True)
@@ -297,25 +326,35 @@ class _Scale:
 
 
 @dataclass(frozen=True)
-class _Walk:
-    """The workgroups of `cambi_walk` for a plane: their rows, those of a part, and the texels of all histograms of a frame."""
+class _Tiling:
+    """The workgroups of `cambi_lists` for a plane: those of a row, strips and those at once, and the columns and rows of each.
 
-    groups: tuple[int, int]
-    strip: int
+    `columns_at_once` are the columns with histograms, and `list_texels` the texels of the lists of flat places.
+    """
+
+    across: int
+    strips: int
+    at_once: int
+    columns: int
     rows: int
-    texels: int
+    columns_at_once: int
+    list_texels: int
 
     @classmethod
     def of(cls, plane: PlaneLayout, threads: int, reach: int) -> Self:
-        tile = CAMBI_WALK_COLUMNS * threads
-        columns = tile + 2 * (reach // 8 + 1) * 8
-        groups_x = ceil_div(plane.width, tile)
-        strip = strip_rows(plane.height, plane.height, groups_x)
-        groups = groups_x, ceil_div(plane.height, strip)
-        turns_of_counting = ceil_div(columns, threads) + 3
-        turns = turns_of_counting + CAMBI_WALK_COLUMNS * (2 * reach + 3)  # of a row, if each place counts its window anew
-        rows = (_TURNS - 2 * (2 * reach + 1) * turns_of_counting) // turns  # two more windows enter or leave only
-        return cls(groups, strip, rows, groups[0] * groups[1] * CAMBI_WALK_GROUPS * columns)
+        side = 2 * reach + 1
+        across = ceil_div(plane.width, _LISTS_COLUMNS * threads)
+        columns = aligned(ceil_div(plane.width, across))
+        with_margins = columns + 2 * aligned(reach)
+        of_list = ceil_div(with_margins, threads) + 1  # turns, if all places are flat
+        of_row = 2 * ceil_div(with_margins, 8 * threads) + 2 + 2 * of_list
+        rows = (_TURNS - 2 * side * of_row) // (of_row + of_list)  # more enter before the first one and leave after the last
+        strips = ceil_div(plane.height, min(rows, _LISTS_ROWS))
+        times = ceil_div(strips * across, _LISTS_WORKGROUPS)
+        at_once = ceil_div(strips, times)
+        workgroups = across * at_once
+        list_texels = workgroups * side * (with_margins // 4 + 1)
+        return cls(across, strips, at_once, columns, ceil_div(plane.height, strips), workgroups * with_margins, list_texels)
 
 
 def _level_plane(name: str, width: int, height: int) -> PlaneLayout:
