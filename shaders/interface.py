@@ -222,7 +222,7 @@ INTERFACES: dict[str, Interface] = {
         ("run", "part", "frame_values", "frame_partials"),
         sources=2,
         targets=2,
-        own_workgroup=frozenset(Shape),
+        own_workgroup=_STAGED,
         constants=frozenset(),
     ),
     "loss_value": Interface(_LOSS_PUSH, sources=2, own_workgroup=_STAGED, constants=frozenset({TERM_CONSTANT})),

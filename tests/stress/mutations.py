@@ -410,6 +410,8 @@ MUTATIONS = (
         ),
         ("contrasts of other digits counted", "four[j] != 0u && (four[j] & before) == known", "four[j] != 0u"),
         ("the rest of the wanted lost", "found_rest = wanted;", "found_rest = 1u;"),
+        ("all that are positive added, though fewer count", "uint(positive) < wanted) return;", "uint(positive) > 0u) return;"),
+        ("half of a thread's shares lost", "if (share < distance) sums", "if (share < distance / 2) sums"),
         check="tests/shaders/test_cambi.py::test_the_strongest_contrasts",
     ),
     *_faults(

@@ -157,7 +157,8 @@ class CambiScorer(IntegerScorer):
         flat = flat_planes[-1]
         made += [_mode(shape, source, plane) for source, plane in pairwise((flat, *modes))]
         columns, contrast_steps = self._contrasts(shape, scales, modes, tables[1], values)
-        steps = [*((dispatch,) for dispatch in made), *contrast_steps, *((select(run),) for run in range(4))]
+        runs = range(-1 if shape.shape is Shape.STRIP else 0, 4)
+        steps = [*((dispatch,) for dispatch in made), *contrast_steps, *((select(run),) for run in runs)]
         planes_of_levels = [plane.spec(Role.WORK) for plane in (*flat_planes, *modes)]
         return FeaturePlan((*planes_of_levels, *columns, values, histograms, *tables, target), tuple(steps), target, (groups,))
 
