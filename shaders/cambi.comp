@@ -11,8 +11,8 @@
 // A count of the window is the sum of those of its columns. Memory has room for some levels, so the strip is walked once per
 // band of levels that places of its columns have.
 // `table` has the brightest levels at which each contrast is visible, the weights, and 1 / n rounded to float32.
-// The workgroup size is fixed, and there are no constants. y: strip. z: frame. For CPUs, cambi_walk.comp does the same if d is at
-// most CAMBI_WALK_CONTRASTS.
+// The workgroup size is fixed, and there are no constants. y: strip. z: frame. For CPUs, cambi_lists.comp does the same if d is at
+// most CAMBI_LISTS_CONTRASTS.
 
 #include "integer_constants.glsl"
 

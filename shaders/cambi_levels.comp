@@ -2,6 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 // Makes the levels of 10 bits of cambi from the distorted plane, at the size of the encoding, and clears its histograms.
+// CPUs have cambi_places.comp in its place and in that of cambi_flat.comp.
 //
 // An encoding of less than 10 bits may have dither, which the mean of 2x2 samples removes. A thread makes the eight samples of a
 // block of a row and walks down a strip. Constants: 0 workgroup size, 1 sample format, 7 whether the plane is scaled. y: strip.

@@ -14,6 +14,7 @@ GATE = "gate"
 
 DEINTERLEAVED = "tests/shaders/test_planes.py::test_deinterleave"
 LOSS_PYRAMID = "tests/shaders/test_loss_pyramid.py"
+CAMBI = "tests/shaders/test_cambi.py"
 SLOW_DEVICE = "tests/backends/test_slow_device.py"
 LOSS_WINDOWS = "tests/shaders/test_loss_windows.py"
 WINDOWS = "tests/shaders/test_windows.py"
@@ -332,6 +333,7 @@ MUTATIONS = (
         ("histograms of an earlier batch", "histograms[z * cleared + i] = 0u;", ""),
         ("the second half of a block lost", "second ? uvec3(pair.zw, next.x) : pair.xyz", "pair.xyz"),
         ("the mean of the edge with what lies beyond", "BLOCK * block + i < columns ? values[i] : values[i - 1]", "values[i]"),
+        check=CAMBI,
     ),
     *_faults(
         "cambi flat",
@@ -340,6 +342,7 @@ MUTATIONS = (
         ("a row of the window lost", "counts += found - rows[0];", "counts += found - rows[1];"),
         ("the windows of all columns alike", "of_window -= of_columns[i];", "of_window -= of_columns[i + SIDE - 1];"),
         ("the flat places of other rows", "uvec4 words = blocks_here[0];", "uvec4 words = blocks_here[1];"),
+        check=CAMBI,
     ),
     *_faults(
         "cambi places",
@@ -366,6 +369,7 @@ MUTATIONS = (
             "of_columns[2 * i + SIDE] - of_columns[2 * i + 1]",
             "of_columns[2 * i + SIDE]",
         ),
+        check=CAMBI,
     ),
     *_faults(
         "cambi mode",
@@ -393,6 +397,7 @@ MUTATIONS = (
         ("levels below not compared", "max(around[CONTRASTS + d], around[CONTRASTS - d])", "around[CONTRASTS + d]"),
         ("the places of the earlier threads lost", "number += subgroupAdd(of_thread);", "number = subgroupAdd(of_thread);"),
         ("histograms that keep the last rows", "row <= last + SIDE;", "row <= last;"),
+        check=CAMBI,
     ),
     Mutation(
         "cambi lists: histograms that begin with other numbers",
@@ -412,7 +417,7 @@ MUTATIONS = (
         ("the rest of the wanted lost", "found_rest = wanted;", "found_rest = 1u;"),
         ("all that are positive added, though fewer count", "uint(positive) < wanted) return;", "uint(positive) > 0u) return;"),
         ("half of a thread's shares lost", "if (share < distance) sums", "if (share < distance / 2) sums"),
-        check="tests/shaders/test_cambi.py::test_the_strongest_contrasts",
+        check=f"{CAMBI}::test_the_strongest_contrasts",
     ),
     *_faults(
         "speed",
