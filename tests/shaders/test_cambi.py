@@ -132,6 +132,13 @@ def test_options(kernels: Kernels, settings: CambiOptions) -> None:
     _assert_stages(kernels, _planes(260, 100, 8, seed=1), 8, settings)
 
 
+@pytest.mark.parametrize("bits", [8, 10])
+def test_a_first_scale_of_half_the_size(kernels: Kernels, bits: int) -> None:
+    settings = CambiOptions(high_res_speedup=1080)
+    assert cambi.is_halved(1923, 1081, settings)
+    _assert_stages(kernels, _planes(1923, 1081, bits), bits, settings)
+
+
 def _wide_planes() -> Samples:
     """White of 16 bits, which is rounded up to 1024, with darker levels, mostly flat: the window has 65 columns.
 
