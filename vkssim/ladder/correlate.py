@@ -104,8 +104,8 @@ def _fit(scores: Doubles, opinions: Doubles) -> tuple[float, float, float, float
     """Return the parameters of `logistic` with the least squared error.
 
     For a given middle and width, the best `best` and `worst` are a linear regression. The bounds of middle and width handle
-    opinions on a straight line, whose logistic function has no finite ends. The sine keeps to them: any angles are allowed, so
-    that MINPACK can search, which knows no bounds.
+    opinions on a straight line, whose logistic function has no finite ends. The sine keeps to them, because MINPACK, which
+    searches, has no bounds: any angle is allowed.
     """
     from scipy.optimize import least_squares
     from scipy.special import expit

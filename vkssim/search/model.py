@@ -120,7 +120,7 @@ class SettingCurve:
         return mean, deviation
 
     def _forecast(self, places: Sequence[float]) -> tuple[Doubles, Doubles, float]:
-        """Return what `predict` does, and the factor by which the deviations are too small: not all encoders are as smooth."""
+        """Return the results of `predict`, and the factor by which deviations are too small: some encoders are less smooth."""
         at = np.asarray(places, np.float64)
         mean, variance = self._line(at), self._covariance(at, at)
         tried, off, own = self._sound()
