@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +17,10 @@ from vkssim.host.executor import Executor
 from vkssim.host.instance import VALIDATION_VARIABLE, Instance
 from vkssim.shaders import load_module
 
-from ..support.clips import raw_flags, write
 from ..support.commands import python_process, vkssim_process
-from ..support.pictures import clip
 from .kinds import doubling, pretend
 
 VALIDATED = {VALIDATION_VARIABLE: "1"}
-
-SCORES = """
-import sys
-import numpy as np
-from vkssim import Scorer
-from vkssim.backends.sessions import close_sessions
-from vkssim.cli import main
-from vkssim.metrics import FEATURES, with_options
-frames = np.random.default_rng(0).random((5, 600, 401), np.float32)
-features = [with_options(name, enable_lcs=True, scale=2) for name, metric in FEATURES.items() if not metric.reads_integers]
-with Scorer(401, 600, dtype=np.float32, data_range=1, features=features, batch=2) as scorer:
-    print(len(list(scorer.score((frame, frame) for frame in frames))))
-close_sessions()
-main(sys.argv[1:])
-"""
-"""Scores of floats, and then a command line on a device of its own."""
 
 LEAK = """
 from vkssim import Scorer
@@ -101,18 +82,6 @@ def test_a_missing_barrier_is_heard(left_out: str | None, kind: str, monkeypatch
     else:
         with pytest.raises(ValidationError, match=r"READ.AFTER.WRITE"):
             instance.close()
-
-
-def test_scoring_draws_no_message(tmp_path: Path) -> None:
-    """Floats and integers, in one process: to start it and to open a device takes longer than to score them."""
-    frames = clip(3, 180, 190)
-    name = write(tmp_path / "clip.yuv", frames.tobytes())
-    words = ("score", "-r", name, "-d", name, *raw_flags(frames, "400"), "--json", "--profile")
-    process = python_process("-c", SCORES, *words, environment=VALIDATED)
-    assert process.returncode == 0, process.stderr.decode()
-    assert b"alidation" not in process.stderr
-    count, _, report = process.stdout.partition(b"\n")
-    assert (count, len(json.loads(report)["frames"])) == (b"5", 3)
 
 
 def test_a_message_is_raised_logged_and_fails_the_process(tmp_path: Path) -> None:
