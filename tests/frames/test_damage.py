@@ -236,6 +236,25 @@ def test_a_packet_that_gives_no_frame_is_noticed(
 
 
 @pytest.mark.parametrize("threads", [False, True])
+def test_a_packet_that_the_receiver_of_a_broadcast_marked(monkeypatch: pytest.MonkeyPatch, folder: Path, threads: bool) -> None:
+    """FFmpeg decodes it and says nothing. The samples of this one are those of the sound clip."""
+    _threads(monkeypatch, threads)
+    path = encode_frames(
+        folder / "broadcast.ts", moving_frames(FRAMES, HEIGHT, WIDTH, 24), "mpeg2video", options={"g": str(GOP)}
+    )
+    intact = _everything(path)
+    assert intact[1:4] == ({}, [], "None")
+    cells, place = bytearray(Path(path).read_bytes()), 20
+    video = [at for at in range(0, len(cells), 188) if (cells[at + 1] & 0x1F, cells[at + 2]) == (1, 0)]
+    first = [at for at in video if cells[at + 1] & 0x40][place]
+    cells[first + 1] |= 0x80  # transport_error_indicator, ISO/IEC 13818-1, 2.4.3.3
+    marked = _everything(write(folder / "marked.ts", bytes(cells)))
+    assert marked[0] == intact[0]
+    assert list(marked[1].values()) == ["a packet is marked as corrupt"]
+    assert min(marked[1]) <= place
+
+
+@pytest.mark.parametrize("threads", [False, True])
 def test_packets_are_counted_once(monkeypatch: pytest.MonkeyPatch, damaged: Damage, threads: bool) -> None:
     """However often they are read."""
     _threads(monkeypatch, threads)
