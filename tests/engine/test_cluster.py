@@ -17,7 +17,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -155,15 +155,29 @@ def _titles() -> dict[int, str]:
     return titles
 
 
-def _scoring() -> dict[int, str]:
-    """The processes that score something just now, as Ray shows them, and the address of their node."""
+def _workers_at(address: str) -> list[int]:
+    """The processes of a node that have no task just now, as Ray shows them."""
     titles = _titles()
-    found = {}
-    for process in [process for process, title in titles.items() if title.startswith(f"ray::score {DISTORTED}")]:
+    found = []
+    for process in [process for process, title in titles.items() if title.startswith("ray::RemoteWorkers")]:
         with suppress(OSError):
             parent = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-            (found[process],) = re.findall(r"--node_ip_address=(\S+)", titles[parent])
+            if f"--node_ip_address={address} " in titles[parent]:
+                found.append(process)
     return found
+
+
+@contextmanager
+def _stopped_worker() -> Iterator[int]:
+    """Stop the worker of the node that joined, whose next task then never ends, and kill it afterwards."""
+    until(lambda: len(_workers_at(JOINING)) == 1)
+    (process,) = _workers_at(JOINING)
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +204,8 @@ class Run:
     devices: set[str] = field(default_factory=set)
 
 
-def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[], None] = lambda: None) -> Run:
+def _score(engine: Cluster, jobs: list[Job], folder: Path, after_first: Callable[[], None] = lambda: None) -> Run:
+    """Score pairs, and call a function after the first range."""
     run = Run()
 
     class Noting(Engine):
@@ -198,7 +213,8 @@ def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[
             if isinstance(done, TaskResult) and not done.ranges:
                 (state,) = self._groups[key.group]
                 run.ranges[state.job.key, state.range(key.index).first] += 1
-                meanwhile()
+                if run.ranges.total() == 1:
+                    after_first()
             super()._handle_outcome(key, done)
 
     with open_journal(folder / "results.csv") as journal:
@@ -288,6 +304,7 @@ def test_an_actor_has_several_workers(nodes: Any) -> None:
 
 
 DRIVER = """
+import signal
 import sys
 from pathlib import Path
 from vkssim.engine.cluster import Cluster
@@ -301,8 +318,9 @@ raw = RawDescription(int(width), int(height), "420", 8)
 jobs = [Job(str(number), Clips(reference, path, raw)) for number, path in enumerate(distorted)]
 with Cluster(address=address, backend="cpu") as engine, open_journal(Path(folder) / "results.csv") as journal:
     for _ in Engine(engine, ScoreOptions((feature,)), RunSettings(journal=journal, seconds=0.001)).score(jobs):
-        pass
+        signal.pause()
 """
+"""A driver that waits for its end once it has the first pair."""
 
 
 def test_the_driver_killed_and_started_again(
@@ -311,10 +329,10 @@ def test_the_driver_killed_and_started_again(
     folder = tmp_path
     words = [nodes.address, folder, *FEATURES, WIDTH, HEIGHT, jobs[0].clips.reference, *(job.clips.distorted for job in jobs)]
     with start_program(sys.executable, "-c", DRIVER, *map(str, words)) as driver:
-        until(lambda: driver.poll() is not None or len(_scored(folder)) > 2)
+        until(lambda: driver.poll() is not None or _scored(folder))
         driver.kill()
     assert driver.returncode == -signal.SIGKILL
-    until(lambda: not _scoring())
+    until(lambda: not any(title.startswith(f"ray::score {DISTORTED}") for title in _titles().values()))
     kept = _scored(folder)
     run = _score(request.getfixturevalue("engine"), jobs, folder)  # on the CPUs that the driver had
     _assert_right(run, jobs, "cpu")
@@ -360,19 +378,12 @@ def _ready(engine: Cluster) -> bool:
 
 
 def test_a_worker_killed_on_the_way(two: Cluster, jobs: list[Job], tmp_path: Path) -> None:
-    killed: list[int] = []
-
-    def kill() -> None:
-        if not killed:
-            killed.extend(list(_scoring())[:1])
-            for process in killed:
-                os.kill(process, signal.SIGKILL)
-
-    run = _score(two, jobs, tmp_path, kill)
-    assert killed
+    with _stopped_worker() as worker:
+        run = _score(two, jobs, tmp_path, partial(os.kill, worker, signal.SIGKILL))
     _assert_right(run, jobs, "cpu")
     assert set(run.ranges) == _full(jobs)
-    assert all("ended unexpectedly" in warning for warning in run.warnings)  # nothing where another one tried it already
+    assert run.warnings
+    assert all("ended unexpectedly" in warning for warning in run.warnings)
 
 
 def test_a_worker_that_is_stopped(two: Cluster, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -388,21 +399,8 @@ def test_a_worker_that_is_stopped(two: Cluster, jobs: list[Job], tmp_path: Path,
         wait(actor.tasks.values(), 5)  # until Ray has reported it
 
     monkeypatch.setattr(Actor, "close", close)
-    stopped: list[int] = []
-
-    def stop() -> None:
-        if not stopped:
-            stopped.extend(list(_scoring())[:1])
-            for process in stopped:
-                os.kill(process, signal.SIGSTOP)
-
-    try:
-        run = _score(two, jobs, tmp_path, stop)
-    finally:
-        for process in stopped:
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-    assert stopped
+    with _stopped_worker():
+        run = _score(two, jobs, tmp_path)
     _assert_right(run, jobs, "cpu")
     assert set(run.ranges) == _full(jobs)
     assert any("it gave no sign of life for 2 s" in warning for warning in run.warnings)
@@ -429,18 +427,12 @@ def test_a_pair_that_ends_every_worker(two: Cluster, jobs: list[Job], tmp_path: 
 
 
 def test_a_node_removed_on_the_way(nodes: Any, two: Cluster, joining: Any, jobs: list[Job], tmp_path: Path) -> None:
-    removed: list[Any] = []
-
-    def remove() -> None:
-        if not removed and JOINING in _scoring().values():
-            removed.append(joining)
-            nodes.remove_node(joining, allow_graceful=False)
-
-    run = _score(two, jobs, tmp_path, remove)
-    until(lambda: not _is_at(JOINING, two))
-    assert removed
+    with _stopped_worker():
+        run = _score(two, jobs, tmp_path, partial(nodes.remove_node, joining, allow_graceful=False))
+    assert not _is_at(JOINING, two)
     _assert_right(run, jobs, "cpu")
     assert set(run.ranges) == _full(jobs)
+    assert run.warnings
     assert all(f"(node {JOINING}) ended unexpectedly" in warning for warning in run.warnings)
 
 
