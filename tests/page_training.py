@@ -1,4 +1,4 @@
-"""The training loop of docs/loss.md, run by two processes as its page says; tests/test_docs.py runs it in one.
+"""The training loop of docs/loss.md, run by two processes as its page says.
 
 `ci/docs` runs this file.
 """
