@@ -19,7 +19,7 @@ import numpy.typing as npt
 from .backends.base import Batch
 from .backends.open import open_backend, open_with_warnings
 from .errors import DeviceError, FrameError, OptionError, VkssimError
-from .metrics import files_of
+from .metrics import files_of, for_clips
 from .metrics.plane_metrics import FrameMetrics, FrameSequence, plane_formats
 from .report.results import FrameScores, rows
 from .shaders.interface import SampleCode
@@ -182,6 +182,22 @@ class Scorer(Closable):
     def files_of(features: Sequence[str]) -> list[str]:
         """Return the paths of the files that the scores of features depend on, such as a model of VMAF."""
         return files_of(features)
+
+    @staticmethod
+    def features_for(
+        features: Sequence[str], *, fps: float | None = None, encoded_size: tuple[int, int] | None = None
+    ) -> list[str]:
+        """Return features with the facts about clips that VMAF's model v1 takes, which `score_files` reads from the files.
+
+        `fps` is the frame rate: from 45 on, v1 is v1_hfr. `encoded_size` is the width and height of the distorted clip before
+        it was scaled up.
+        """
+        return for_clips(features, fps, encoded_size)
+
+    @property
+    def has_chroma(self) -> bool:
+        """Return whether a frame is (Y, Cb, Cr), and not its luma alone."""
+        return len(self._formats) > 1
 
     @property
     def frames_before(self) -> int:

@@ -66,6 +66,12 @@ def test_what_may_differ(name: str) -> None:
     assert found(ALLOWED[name], RECORD) == Findings()
 
 
+def test_rungs_may_differ_in_their_encoding() -> None:
+    facts = FeatureFacts("vmaf", "y", {"model": "vmaf_v1.0.16_3d0h", "enc_width": 1280, "enc_height": 720})
+    rungs = [facts, replace(facts, options={**facts.options, "enc_width": 640, "enc_height": 360, "enc_bitdepth": 8})]
+    assert found(*(replace(RECORD, features=(rung,)) for rung in rungs)) == Findings()
+
+
 def test_other_frames_are_warned_of() -> None:
     other = replace(RECORD, selection=Selection(subsample=2, start="1s"))
     assert found(RECORD, other) == Findings([], ["a and b differ: selection: subsample 1 against 2, start none against 1s"])

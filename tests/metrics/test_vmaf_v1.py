@@ -15,6 +15,7 @@ from vkssim.frames.options import PictureOptions
 from vkssim.metrics.plane_metrics import FrameMetrics
 from vkssim.types import FrameFormat
 
+from ..frames.encoding import encode_colours
 from ..support.golden import CLIPS, clip_paths, clip_planes, clip_report
 from ..support.vmaf_golden import scores_of
 
@@ -114,6 +115,35 @@ def test_the_encoding_of_a_rung(encoding: dict[str, int], expected: float) -> No
     options = "".join(f":{name}={value}" for name, value in encoding.items())
     report = score_files(*clip_paths(CLIPS[1]), features=f"{V1}{options}", selection=Selection(count=2))
     assert report.frames[0].metrics["vmaf"] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("model", "size", "pictures", "expected"),
+    [
+        ("v1", (240, 150), {}, (240, 150, 8)),
+        ("v1_hfr", (240, 150), {}, (240, 150, 8)),
+        ("v1:enc_bitdepth=10", (240, 150), {}, (240, 150, 10)),
+        ("v1:enc_width=320:enc_height=200", (240, 150), {}, (320, 200, 8)),
+        ("v1", (240, 150), {"crop": "360x240+0+0"}, (225, 150, 8)),
+        ("v1", (240, 150), {"crop_distorted": "216x150+24+0"}, (216, 150, 8)),
+        ("v1", (240, 150), {"min_bits": None}, (240, 150, 0)),
+        ("v1", (480, 300), {}, (0, 0, 8)),
+        ("v1", (192, 120), {}, (0, 0, 8)),
+        ("vmaf_v1.0.16_3d0h", (240, 150), {}, (0, 0, 0)),
+    ],
+)
+def test_the_encoding_of_files(
+    tmp_path: Path, model: str, size: tuple[int, int], pictures: dict[str, Any], expected: tuple[int, int, int]
+) -> None:
+    """The size before scaling, which `cambi` takes from 216 on, and the depth before deepening; given options stay."""
+    paths = [tmp_path / "reference.mkv", tmp_path / "rung.mkv"]
+    for path, its in zip(paths, ((384, 240), size), strict=True):
+        encode_colours(path, its, 1, codec="ffv1")
+    asked = PictureOptions(**{"scale": "reference", "min_bits": 10, **pictures})
+    report = score_files(*paths, features=f"vmaf=model={model}", backend="cpu", pictures=asked)
+    assert report.scoring is not None
+    (facts,) = report.scoring.features
+    assert tuple(facts.options[name] for name in ("enc_width", "enc_height", "enc_bitdepth")) == expected
 
 
 def test_the_report_names_the_model() -> None:

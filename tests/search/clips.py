@@ -91,10 +91,10 @@ def source(
 def break_settings(monkeypatch: pytest.MonkeyPatch, is_broken: Callable[..., bool]) -> None:
     """Give the streams of some settings to a decoder of another codec. `is_broken` gets the setting and the output."""
 
-    def pairs(frames: Any, sample: Any, recipe: Any, place: int, stream: Any, output: Any) -> Any:
+    def pairs(frames: Any, sample: Any, recipe: Any, place: int, stream: Any, output: Any, **more: Any) -> Any:
         if is_broken(recipe.parameter.values[place], output):
             recipe = replace(recipe, encoder=replace(recipe.encoder, decoder="vp9"))
-        return encoded_pairs(frames, sample, recipe, place, stream, output)
+        return encoded_pairs(frames, sample, recipe, place, stream, output, **more)
 
     monkeypatch.setattr(search_run, "encoded_pairs", pairs)
 
@@ -102,9 +102,10 @@ def break_settings(monkeypatch: pytest.MonkeyPatch, is_broken: Callable[..., boo
 def damage_settings(monkeypatch: pytest.MonkeyPatch, is_damaged: Callable[[float], bool]) -> None:
     """Make decoders give the wrong pictures for the streams of some settings, and no error. `is_damaged` gets the setting."""
 
-    def pairs(frames: Any, sample: Any, recipe: Any, place: int, *more: Any) -> Any:
-        for before, after in encoded_pairs(frames, sample, recipe, place, *more):
-            yield before, (after[::-1, ::-1].copy() if is_damaged(recipe.parameter.values[place]) else after)
+    def pairs(frames: Any, sample: Any, recipe: Any, place: int, *more: Any, **planes: Any) -> Any:
+        for before, after in encoded_pairs(frames, sample, recipe, place, *more, **planes):
+            is_wrong = is_damaged(recipe.parameter.values[place])
+            yield before, tuple(plane[::-1, ::-1].copy() if is_wrong else plane for plane in after)
 
     monkeypatch.setattr(search_run, "encoded_pairs", pairs)
 

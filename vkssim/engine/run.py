@@ -18,7 +18,7 @@ from ..frames.options import Selection
 from ..frames.pairing.preprocessing import colour_warnings, common_format
 from ..frames.pairing.schedule import Schedule, schedule_pairs
 from ..frames.source import FrameSource, ReadOutcome, check_unchanged, sample_problem
-from ..metrics import for_frame_rate
+from ..metrics import for_clips
 from ..metrics.plane_metrics import FrameMetrics, FrameSequence, PlaneMetrics, plane_formats
 from ..report.record import FeatureFacts, ScoringRecord, given_flags
 from ..report.results import ScoreReport, merged_info, rows
@@ -167,8 +167,9 @@ def frame_metrics(sources: tuple[FrameSource, FrameSource], options: ScoreOption
     if all(source.external for source in sources):
         luma = luma.in_surfaces()
     formats = plane_formats(luma, options.planes, sources[0].info.chroma)
-    features = for_frame_rate(options.features, sources[0].info.fps)
-    return FrameMetrics(features, formats, total=options.planes == "all", chroma=sources[0].info.chroma)
+    reference, distorted = (source.info for source in sources)
+    features = for_clips(options.features, reference.fps, distorted.own_size, distorted.own_bits)
+    return FrameMetrics(features, formats, total=options.planes == "all", chroma=reference.chroma)
 
 
 def _new_report(

@@ -54,6 +54,18 @@ class VideoInfo:
     rotation: int = 0
     """The clockwise rotation in degrees that the clip states and its pictures have."""
     is_grey: bool = False
+    scaling: tuple[Fraction, Fraction] = (Fraction(1), Fraction(1))
+    """How many times as wide and as high its frames were made."""
+    own_bits: int | None = None
+    """The depth of its samples before they were brought to a larger one; None if they were not."""
+
+    @property
+    def own_size(self) -> tuple[int, int] | None:
+        """Return the width and the height of its frames before they were scaled up; None if they were not."""
+        across, down = self.scaling
+        if min(across, down) < 1 or across == down == 1:
+            return None
+        return round(self.width / across), round(self.height / down)
 
     def new_planes(self, count: int = 3) -> Planes:
         """Return memory for the first `count` planes of a frame, uint8 for 8 bits and uint16 for more."""

@@ -213,7 +213,8 @@ class Scale:
         if (self.width, self.height) == (before.width, before.height):
             return before
         note = f"scaled from {before.width}x{before.height} to {self.width}x{self.height}, {self.resampler}"
-        after = replace(before, width=self.width, height=self.height, sample_aspect=self.sample_aspect)
+        scaling = Fraction(self.width, before.width), Fraction(self.height, before.height)
+        after = replace(before, width=self.width, height=self.height, sample_aspect=self.sample_aspect, scaling=scaling)
         warning = stretched(before, after)
         warnings = before.warnings if warning is None else (*before.warnings, warning)
         return replace(after, notes=(*before.notes, note), warnings=warnings, resampler=self.resampler)
@@ -248,7 +249,8 @@ class ToBitDepth:
         """Return the facts about the deeper stream."""
         white, new_white = self._whites
         how = f" of full range, times {new_white}/{white}" if self.is_full_range else ", exactly"
-        return replace(before, bits=self.after, notes=(*before.notes, f"brought from {self.before} to {self.after} bits{how}"))
+        note = f"brought from {self.before} to {self.after} bits{how}"
+        return replace(before, bits=self.after, own_bits=self.before, notes=(*before.notes, note))
 
     def __call__(self, planes: Planes) -> Planes:
         """Return the deeper planes."""

@@ -13,7 +13,8 @@ from ..errors import OptionError
 from ..types import FrameFormat
 from ..utils.wording import did_you_mean
 from .base import FrameScorer, Metric
-from .cambi_metric import CambiScorer
+from .cambi import SMALLEST_SIDE
+from .cambi_metric import LARGEST_ENCODED_SIDE, CambiScorer
 from .float_ms_ssim import FloatMsSsimScorer
 from .float_psnr import FloatPsnrScorer
 from .float_ssim import FloatSsimScorer
@@ -23,7 +24,7 @@ from .integer_vif import VifScorer
 from .options import OptionValue, option_text, split_feature
 from .speed_chroma import SpeedChromaMetric
 from .vmaf import VmafMetric
-from .vmaf_model import AUTOMATIC, AUTOMATIC_HFR, MIN_HIGH_FPS
+from .vmaf_model import AUTOMATIC_HFR, AUTOMATIC_MODELS, MIN_HIGH_FPS
 
 FEATURES: Mapping[str, type[Metric]] = {
     metric.name: metric
@@ -67,15 +68,32 @@ def reads_chroma(features: Sequence[str]) -> bool:
     return any(FEATURES[name].reads_chroma(options) for name, options in split if name in FEATURES)
 
 
-def for_frame_rate(features: Sequence[str], fps: Fraction | None) -> list[str]:
-    """Return features for clips of so many frames per second: VMAF's model v1 is v1_hfr for a high rate."""
-    is_high = fps is not None and fps >= MIN_HIGH_FPS
-    return [
-        with_options(feature, model=AUTOMATIC_HFR)
-        if is_high and split_feature(feature)[1].get("model") == AUTOMATIC
-        else feature
-        for feature in features
-    ]
+def for_clips(
+    features: Sequence[str],
+    fps: Fraction | float | None = None,
+    encoded_size: tuple[int, int] | None = None,
+    encoded_bits: int | None = None,
+) -> list[str]:
+    """Return features with the facts about the clips that VMAF's model v1 takes, unless they state them.
+
+    It is v1_hfr for a high frame rate. The size and the depth are those in which the distorted clip was encoded, if its frames
+    were made larger or deeper afterwards.
+    """
+    facts: dict[str, OptionValue] = {}
+    if fps is not None and fps >= MIN_HIGH_FPS:
+        facts["model"] = AUTOMATIC_HFR
+    if encoded_size is not None and SMALLEST_SIDE <= max(encoded_size) <= LARGEST_ENCODED_SIDE:  # else cambi refuses it
+        facts["enc_width"], facts["enc_height"] = encoded_size
+    if encoded_bits is not None:
+        facts["enc_bitdepth"] = encoded_bits
+    return [_with_facts(feature, facts) for feature in features]
+
+
+def _with_facts(feature: str, facts: Mapping[str, OptionValue]) -> str:
+    given = split_feature(feature)[1]
+    if given.get("model") not in AUTOMATIC_MODELS:
+        return feature
+    return with_options(feature, **{name: value for name, value in facts.items() if name == "model" or name not in given})
 
 
 def with_options(feature: str, **options: OptionValue) -> str:

@@ -116,14 +116,14 @@ def _unlike(first: ScoringRecord, second: ScoringRecord, *, across: bool) -> Ite
 
 
 def _unlike_options(first: FeatureFacts, second: FeatureFacts, *, across: bool) -> Iterator[str]:
-    """Yield the options of a feature that differ, except options that only add further scores."""
+    """Yield the options of a feature that differ, except those that may."""
     name = first.name if first.plane == "y" else f"{first.name} of {first.plane}"
     known = FEATURES[first.name].options if first.name in FEATURES else {}
     for option, value in first.options.items():
         other = second.options.get(option, value)
-        adds = option in known and known[option].adds
+        is_free = option in known and (known[option].adds or known[option].differs is ComparisonRule.FREE)
         automatic = across and option in first.automatic and option in second.automatic
-        if value != other and not adds and not automatic:
+        if value != other and not is_free and not automatic:
             yield f"{name} {option} {as_text(value)} against {as_text(other)}"
     if first.limit_db != second.limit_db and not across:
         limit = values_of(FeatureFacts)["limit_db"]

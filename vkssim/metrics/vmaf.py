@@ -40,7 +40,8 @@ class VmafOptions(TypedDict, total=False):
         Value(
             default=DEFAULT_MODEL,
             help="the model: a version, such as vmaf_v0.6.1neg or vmaf_4k_v0.6.1, v1 or v1_hfr for the one of version 1 that"
-            " suits the size (files of 45 fps and more take v1_hfr for v1), or the path of a JSON file, without a colon",
+            " suits the size (files take v1_hfr from 45 fps on, and the size and depth of the encoding), or the path of a JSON"
+            " file, without a colon",
         ),
     ]
     transform: Annotated[
@@ -93,8 +94,10 @@ class VmafMetric(Metric):
         if bits < _ADVISED_BITS and CambiScorer.name in of_extractors:
             self.advice = (
                 f"{name}: libvmaf's guide advises {_ADVISED_BITS} bits for {self._model.name}, which judges banding, also for"
-                f" clips of less: `--bits {_ADVISED_BITS}`, and enc_bitdepth={bits} among the options of the feature"
+                f" clips of less: `--bits {_ADVISED_BITS}`"
             )
+            if not self.automatic:
+                self.advice += f", and enc_bitdepth={bits} among the options of the feature"
 
     def _with_encoding(self, model: VmafModel) -> VmafModel:
         """Return the model with the size and the depth of the encoding, if they are given, among the options of cambi."""

@@ -19,7 +19,7 @@ from ..errors import OptionError
 from ..types import DoublePlane, Doubles
 
 DEFAULT_MODEL = "vmaf_v0.6.1"
-AUTOMATIC, AUTOMATIC_HFR = "v1", "v1_hfr"
+AUTOMATIC_MODELS = _AUTOMATIC, AUTOMATIC_HFR = "v1", "v1_hfr"
 """The names of the model of version 1 that suits the size of the frames, for usual frame rates and for high ones."""
 MIN_HIGH_FPS = 45.0
 """libvmaf made the models for high frame rates for about 50 and 60 frames per second."""
@@ -169,7 +169,7 @@ def model_of_size(model: str, width: int, height: int) -> str:
 
     It is that of 2160p for frames beyond 2560x1440, upright ones too, and that of 1080p for all others.
     """
-    if model not in (AUTOMATIC, AUTOMATIC_HFR):
+    if model not in AUTOMATIC_MODELS:
         return model
     longer, shorter = _LARGEST_OF_1080P
     is_large = max(width, height) > longer or min(width, height) > shorter

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import EncodeError
-from ..types import Doubles
+from ..types import Doubles, Planes, plane_shapes
 from ..utils.av_frames import interpolation, new_scaler, plane_of, scaled_plane
 from ..utils.ffmpeg_log import parked
 from ..utils.interruption import wait_for
@@ -29,8 +28,8 @@ from .source import Sample
 MAX_SILENCE_S = 600.0
 """How long an encoder may take to open, to take a frame, or to give the next one that it holds at the end."""
 
-LumaPair = tuple[npt.NDArray[Any], npt.NDArray[Any]]
-"""The luma of a frame as the encoder got it, and as a decoder gives it."""
+PlanesPair = tuple[Planes, Planes]
+"""The planes of a frame as the encoder got it, and as a decoder gives it."""
 
 
 @dataclass
@@ -71,8 +70,9 @@ def encoded_pairs(
     place: int,
     encoded: EncodedSample,
     output: VideoOutput | None = None,
-) -> Iterator[LumaPair]:
-    """Encode the frames of a sample, and yield each with its decoded frame; count the packets in `encoded`.
+    planes: int = 1,
+) -> Iterator[PlanesPair]:
+    """Encode the frames of a sample, and yield the first planes of each and of its decoded frame; count packets in `encoded`.
 
     Each call of `frames` gives the frames from the first one on, also those before and after the sample, which are encoded but
     neither yielded nor counted. The packets go to `output` if there is one. Raises EncodeError if the encoder fails, hangs or
@@ -84,7 +84,8 @@ def encoded_pairs(
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="vkssim-search-"))
             run = 2, _first_pass(prepared(frames(), recipe), recipe, place, folder)
         # The encoder is closed before the folder of its statistics is removed: only the decoding has it.
-        yield from _decoded(_opened(recipe, place, run, output), prepared(frames(), recipe), recipe, sample, encoded, output)
+        encoder = _opened(recipe, place, run, output)
+        yield from _decoded(encoder, prepared(frames(), recipe), recipe, sample, encoded, output, planes)
 
 
 def header_bytes(recipe: Recipe, place: int) -> int:
@@ -176,7 +177,8 @@ def _decoded(
     sample: Sample,
     encoded: EncodedSample,
     output: VideoOutput | None,
-) -> Iterator[LumaPair]:
+    planes: int,
+) -> Iterator[PlanesPair]:
     """Encode frames, each with the frame of the source, decode the stream at once, and yield the pairs of the sample."""
     import av
 
@@ -186,7 +188,8 @@ def _decoded(
     if encoder.flags & av.codec.context.Flags.global_header:
         decoder.extradata = encoder.extradata
     # a rendition is scaled to the size of the source, as by ``vkssim score --scale reference``
-    size, scaler, flags = {"width": recipe.facts.width, "height": recipe.facts.height}, new_scaler(), interpolation(RESAMPLER)
+    scalers, flags = [new_scaler() for _ in range(planes)], interpolation(RESAMPLER)
+    shapes = plane_shapes(recipe.facts.width, recipe.facts.height, recipe.chroma)
     ticks: list[int] = []  # of the frames that the encoder got
     waiting: deque[Any] = deque()
     decoded = written = 0
@@ -216,10 +219,13 @@ def _decoded(
                     raise EncodeError(f"{name} gives more frames than it got")
                 before = waiting.popleft()
                 if decoded in counted:
-                    luma = plane_of(after, 0)
+                    whole, coded = (tuple(plane_of(frame, number) for number in range(planes)) for frame in (before, after))
                     if recipe.scaled is not None:
-                        luma = scaled_plane(luma, **size, bits=recipe.bits, scale=scaler, flags=flags)
-                    yield plane_of(before, 0), luma
+                        coded = tuple(
+                            scaled_plane(plane, width, height, recipe.bits, scaler, flags)
+                            for plane, (height, width), scaler in zip(coded, shapes, scalers, strict=False)
+                        )
+                    yield whole, coded
                 decoded += 1
             if packet is not None and output is not None:
                 output.mux(packet)

@@ -130,6 +130,11 @@ class Recipe:
         return int(av.VideoFormat(self.format).components[0].bits)
 
     @property
+    def chroma(self) -> str:
+        """Return the chroma format of the frames that are encoded, such as ``"420"``."""
+        return _chroma(self.format)
+
+    @property
     def key_frames(self) -> int:
         """Return the most frames from one key frame to the next."""
         options = {**self.own, **self.options}
@@ -151,7 +156,7 @@ class Recipe:
 
     def notes(self) -> tuple[str, ...]:
         """Return notes for the user on every encode of the clip, and on losses besides quality, such as chroma."""
-        before, after = _chroma(self.facts.format), _chroma(self.format)
+        before, after = _chroma(self.facts.format), self.chroma
         own, steps = CHROMA_STEPS[before], CHROMA_STEPS[after]
         if own is None or (steps is not None and all(step <= least for step, least in zip(steps, own, strict=True))):
             return self.facts.notes
@@ -287,7 +292,7 @@ def refusal(recipe: Recipe, width: int, height: int, message: str) -> str:
             f"{name} needs an NVIDIA GPU that can encode, and NVIDIA's driver; FFmpeg says: {message}. `vkssim doctor` says"
             f" what this machine has. The encoders that need no GPU are {cpu_encoders}"
         )
-    rows, columns = CHROMA_STEPS[_chroma(recipe.format)] or (1, 1)
+    rows, columns = CHROMA_STEPS[recipe.chroma] or (1, 1)
     if name not in _ANY_SIZE and (width % columns or height % rows):
         message = (
             f"its width must be a multiple of {columns} and its height of {rows}, because so many samples share one of chroma."

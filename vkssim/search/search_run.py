@@ -91,7 +91,9 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
         self._options = options
         self._results: list[Result] = []
         self._outcome: Decision | None = None
-        self._scorer: Scorer  # it and the scan are there from the first step on
+        self._scorers: dict[tuple[str, ...], Scorer] = {}
+        """By their features, open until `_open` is closed."""
+        self._open: ExitStack  # it and the scan are there from the first step on
         self._scan: Scan
         self._store: TrialStore | None = None
         self._notes = [*recipe.notes()]
@@ -197,10 +199,12 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
         header = 0 if sampling.is_whole else header_bytes(recipe, place)
         done, total = 0, sum(sample.count for sample in sampling.samples)
         encoded: list[EncodedSample] = []
+        scorer = self._scorer_for(recipe)
         for sample in sampling.samples:
-            tally = EncodedSample({name: [] for name in self._scorer.names}, header)
+            tally = EncodedSample({name: [] for name in scorer.names}, header)
             frames = partial(self.source.frames, sample.first - sample.lead, sample.encoded, self._scan)
-            for frame in self._scorer.score(encoded_pairs(frames, sample, recipe, place, tally, output)):
+            pairs = encoded_pairs(frames, sample, recipe, place, tally, output, planes=3 if scorer.has_chroma else 1)
+            for frame in scorer.score(pairs if scorer.has_chroma else ((before[0], after[0]) for before, after in pairs)):
                 done += 1
                 for name, value in frame.metrics.items():
                     tally.scores[name].append(value)
@@ -244,12 +248,32 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
             raise OptionError("the search was closed, or failed, before it was done")
         return self._outcome
 
+    @property
+    def _scorer(self) -> Scorer:
+        return self._scorer_for(self.recipe)
+
+    def _scorer_for(self, recipe: Recipe) -> Scorer:
+        """Return the scorer for encodes of the recipe's size, which are scaled back to that of the source."""
+        options, facts = self._options, self.source.facts
+        features = tuple(Scorer.features_for(options.metrics, fps=float(facts.rate), encoded_size=recipe.scaled))
+        if features not in self._scorers:
+            opened = Scorer(
+                facts.width,
+                facts.height,
+                bits=recipe.bits,
+                features=features,
+                chroma=recipe.chroma,
+                backend=options.backend,
+                device=options.device,
+            )
+            self._scorers[features] = self._open.enter_context(opened)
+        return self._scorers[features]
+
     def _opened(self) -> Generator[Result, None, None]:
-        options, facts, recipe = self._options, self.source.facts, self.recipe
+        options = self._options
         with ExitStack() as stack:
-            size, bits, metrics = (facts.width, facts.height), recipe.bits, options.metrics
-            opened = Scorer(*size, bits=bits, features=metrics, backend=options.backend, device=options.device)
-            self._scorer = stack.enter_context(opened)
+            self._scorers.clear()
+            self._open = stack
             # a target that cannot be is an error before the store is opened
             self.targets = targets_of(self._scorer, options.thresholds)
             if options.resume is not None:
