@@ -152,9 +152,9 @@ def search_setting(
 ) -> Search:
     """Search the cheapest setting of an encoder whose scores meet targets.
 
-    Samples of the clip are encoded with PyAV, and the luma that a decoder gives is scored against that which the encoder got. A
-    model of score against setting says which setting to try next. If no setting meets the targets, `SettingChoice.meets` is
-    False.
+    Samples of the clip are encoded with PyAV, and the luma that a decoder gives is scored against that which the encoder got,
+    with chroma if a metric reads it. A model of score against setting says which setting to try next. If no setting meets the
+    targets, `SettingChoice.meets` is False.
 
     Parameters
     ----------

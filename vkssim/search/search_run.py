@@ -272,7 +272,6 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
     def _opened(self) -> Generator[Result, None, None]:
         options = self._options
         with ExitStack() as stack:
-            self._scorers.clear()
             self._open = stack
             # a target that cannot be is an error before the store is opened
             self.targets = targets_of(self._scorer, options.thresholds)
