@@ -89,6 +89,8 @@ class VideoFacts:
     """The profile of Dolby Vision whose colours are defined by metadata, which encodes do not have; None for any other clip."""
     notes: tuple[str, ...] = ()
     """Notes for the user on every encode of the clip."""
+    fps: Fraction | None = None
+    """The frame rate that a report has, for metrics; None if it is not known or varies."""
 
 
 class Clip:
@@ -276,6 +278,7 @@ def _video_facts(file: FrameSource, source: FrameSource, filters: tuple[str, ...
         coded_format=name,
         filters=filters,
         notes=(*info.notes, *info.warnings, *([_INTERLACED] if interlaced else [])),
+        fps=info.fps,
     )
     if not isinstance(file, ContainerFile):  # Y4M
         return facts

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from fractions import Fraction
 from itertools import chain
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ from .backends.base import Batch
 from .backends.open import open_backend, open_with_warnings
 from .errors import DeviceError, FrameError, OptionError, VkssimError
 from .metrics import files_of, for_clips
-from .metrics.plane_metrics import FrameMetrics, FrameSequence, plane_formats
+from .metrics.plane_metrics import FrameMetrics, FrameSequence, feature_texts, plane_formats
 from .report.results import FrameScores, rows
 from .shaders.interface import SampleCode
 from .types import BackendInfo, DepthCheck, Doubles, FrameFormat, Samples, check_not_masked
@@ -185,19 +186,23 @@ class Scorer(Closable):
 
     @staticmethod
     def features_for(
-        features: Sequence[str], *, fps: float | None = None, encoded_size: tuple[int, int] | None = None
+        features: Sequence[str] | str,
+        *,
+        fps: Fraction | float | None = None,
+        encoded_size: tuple[int, int] | None = None,
+        encoded_bits: int | None = None,
     ) -> list[str]:
         """Return features with the facts about clips that VMAF's model v1 takes, which `score_files` reads from the files.
 
         `fps` is the frame rate: from 45 on, v1 is v1_hfr. `encoded_size` is the width and height of the distorted clip before
-        it was scaled up.
+        it was scaled up, and `encoded_bits` its depth before it was brought to a larger one.
         """
-        return for_clips(features, fps, encoded_size)
+        return for_clips(feature_texts(features), fps, encoded_size, encoded_bits)
 
     @property
-    def has_chroma(self) -> bool:
-        """Return whether a frame is (Y, Cb, Cr), and not its luma alone."""
-        return len(self._formats) > 1
+    def planes_per_frame(self) -> int:
+        """Return 3 if a frame is (Y, Cb, Cr), and 1 if it is its luma alone."""
+        return len(self._formats)
 
     @property
     def frames_before(self) -> int:

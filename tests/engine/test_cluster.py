@@ -162,7 +162,7 @@ def _workers_at(address: str) -> list[int]:
     for process in [process for process, title in titles.items() if title.startswith("ray::RemoteWorkers")]:
         with suppress(OSError):
             parent = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-            if f"--node_ip_address={address} " in titles[parent]:
+            if f"--node_ip_address={address} " in f"{titles.get(parent, '')} ":
                 found.append(process)
     return found
 

@@ -67,9 +67,15 @@ def test_what_may_differ(name: str) -> None:
 
 
 def test_rungs_may_differ_in_their_encoding() -> None:
-    facts = FeatureFacts("vmaf", "y", {"model": "vmaf_v1.0.16_3d0h", "enc_width": 1280, "enc_height": 720})
-    rungs = [facts, replace(facts, options={**facts.options, "enc_width": 640, "enc_height": 360, "enc_bitdepth": 8})]
-    assert found(*(replace(RECORD, features=(rung,)) for rung in rungs)) == Findings()
+    def record(size: tuple[int, int], **encoding: int) -> ScoringRecord:
+        facts = FeatureFacts("vmaf", "y", {"enc_width": 0, "enc_height": 0, "enc_bitdepth": 0, **encoding})
+        return replace(RECORD, features=(facts,), distorted=ClipFacts("x.mp4", width=size[0], height=size[1], bits=8))
+
+    small = record((64, 48), enc_width=64, enc_height=48, enc_bitdepth=8)
+    assert found(small, record((96, 72), enc_width=96, enc_height=72, enc_bitdepth=8)) == Findings()
+    assert found(small, record((128, 96), enc_bitdepth=8)) == Findings()
+    (refused,) = found(small, record((64, 48), enc_bitdepth=8)).refused
+    assert "vmaf enc_width 64 against 0" in refused
 
 
 def test_other_frames_are_warned_of() -> None:

@@ -124,6 +124,7 @@ def test_the_encoding_of_a_rung(encoding: dict[str, int], expected: float) -> No
         ("v1_hfr", (240, 150), {}, (240, 150, 8)),
         ("v1:enc_bitdepth=10", (240, 150), {}, (240, 150, 10)),
         ("v1:enc_width=320:enc_height=200", (240, 150), {}, (320, 200, 8)),
+        ("v1:enc_width=0:enc_height=0:enc_bitdepth=0", (240, 150), {}, (240, 150, 8)),
         ("v1", (240, 150), {"crop": "360x240+0+0"}, (225, 150, 8)),
         ("v1", (240, 150), {"crop_distorted": "216x150+24+0"}, (216, 150, 8)),
         ("v1", (240, 150), {"min_bits": None}, (240, 150, 0)),

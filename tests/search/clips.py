@@ -104,8 +104,7 @@ def damage_settings(monkeypatch: pytest.MonkeyPatch, is_damaged: Callable[[float
 
     def pairs(frames: Any, sample: Any, recipe: Any, place: int, *more: Any, **planes: Any) -> Any:
         for before, after in encoded_pairs(frames, sample, recipe, place, *more, **planes):
-            is_wrong = is_damaged(recipe.parameter.values[place])
-            yield before, tuple(plane[::-1, ::-1].copy() if is_wrong else plane for plane in after)
+            yield before, (np.asarray(after)[::-1, ::-1].copy() if is_damaged(recipe.parameter.values[place]) else after)
 
     monkeypatch.setattr(search_run, "encoded_pairs", pairs)
 

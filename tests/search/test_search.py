@@ -22,7 +22,7 @@ from vkssim.clips import VideoFacts
 from vkssim.errors import EncodeError, InputError, OptionError, OutputError
 from vkssim.metrics.vmaf_model import model_folder
 from vkssim.report.thresholds import parse_threshold
-from vkssim.search import encode
+from vkssim.search import encode, search_run
 from vkssim.search.encoders import encoder_of
 from vkssim.search.model import SettingsModel
 from vkssim.search.recipe import Recipe, refusal
@@ -463,6 +463,25 @@ def test_an_encoder_of_which_no_stream_can_be_decoded_is_an_error(clip: str, mon
     break_settings(monkeypatch, lambda _place, _output: True)
     with pytest.raises(EncodeError, match=rf"crf \d+: {NO_STREAM}"):
         list(searched(clip))
+
+
+def test_frames_of_an_encode_that_fails_count_for_no_other(clip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are fed before it fails, and their scores would come with those of the next setting."""
+    original = encode.encoded_pairs
+    failed: list[int] = []
+
+    def pairs(frames: Any, sample: Any, recipe: Any, place: int, *more: Any, **planes: Any) -> Any:
+        yield from original(frames, sample, recipe, place, *more, **planes)
+        if not failed:
+            failed.append(place)
+            raise EncodeError("its last frame never came")
+
+    monkeypatch.setattr(search_run, "encoded_pairs", pairs)
+    trials = list(searched(clip))
+    assert failed
+    for trial in trials:
+        (alone,) = searched(clip, least=trial.setting, most=trial.setting)
+        assert trial.values == alone.values
 
 
 @pytest.mark.parametrize("flushes", [False, True])

@@ -23,7 +23,7 @@ from .integer_motion import MotionScorer
 from .integer_vif import VifScorer
 from .options import OptionValue, option_text, split_feature
 from .speed_chroma import SpeedChromaMetric
-from .vmaf import VmafMetric
+from .vmaf import OF_ENCODING, VmafMetric
 from .vmaf_model import AUTOMATIC_HFR, AUTOMATIC_MODELS, MIN_HIGH_FPS
 
 FEATURES: Mapping[str, type[Metric]] = {
@@ -90,10 +90,13 @@ def for_clips(
 
 
 def _with_facts(feature: str, facts: Mapping[str, OptionValue]) -> str:
-    given = split_feature(feature)[1]
-    if given.get("model") not in AUTOMATIC_MODELS:
+    name, given = split_feature(feature)
+    if name not in FEATURES or given.get("model") not in AUTOMATIC_MODELS:
         return feature
-    return with_options(feature, **{name: value for name, value in facts.items() if name == "model" or name not in given})
+    stated = {option for option in given if option in OF_ENCODING and given[option] != "0"}
+    if "enc_width" in stated or "enc_height" in stated:
+        stated |= {"enc_width", "enc_height"}
+    return with_options(feature, **{option: value for option, value in facts.items() if option not in stated})
 
 
 def with_options(feature: str, **options: OptionValue) -> str:

@@ -21,7 +21,7 @@ from ..shaders.constants import (
 )
 from ..shaders.interface import REACH_CONSTANT, SCALED_CONSTANT, STRIDE_CONSTANT, SampleCode, Shape
 from ..types import DoublePlane, Doubles, FrameFormat, Samples
-from ..utils.values import ComparisonRule, Value, values_of
+from ..utils.values import Value, values_of
 from .base import FeaturePlan, IntegerScorer
 from .cambi import (
     CONTRAST_WEIGHTS,
@@ -60,12 +60,14 @@ _TURNS = 60_000  # of loops that a thread of it may have; lavapipe ends them aft
 
 
 LARGEST_ENCODED_SIDE = 7680
-# Facts about the distorted clip, in which the rungs of a ladder differ.
-_of_encoding = partial(Value, default=0, differs=ComparisonRule.FREE)
 _ENCODED_SIDES = range(LARGEST_ENCODED_SIDE + 1)  # 0 for that of the frames
-EncodedWidth = Annotated[int, _of_encoding(help="the encoding's width, if it was scaled up later", choices=_ENCODED_SIDES)]
-EncodedHeight = Annotated[int, _of_encoding(help="the encoding's height", choices=_ENCODED_SIDES)]
-EncodedBits = Annotated[int, _of_encoding(help="the encoding's bit depth; 0 for that of the frames", choices=range(17))]
+EncodedWidth = Annotated[
+    int, Value(default=_DEFAULTS.enc_width, help="the encoding's width, if it was scaled up later", choices=_ENCODED_SIDES)
+]
+EncodedHeight = Annotated[int, Value(default=_DEFAULTS.enc_height, help="the encoding's height", choices=_ENCODED_SIDES)]
+EncodedBits = Annotated[
+    int, Value(default=_DEFAULTS.enc_bitdepth, help="the encoding's bit depth; 0 for that of the frames", choices=range(17))
+]
 
 
 class CambiMetricOptions(TypedDict, total=False):

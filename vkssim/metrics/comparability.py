@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..errors import InputError
+from ..frames.info import ClipFacts
 from ..report.record import FeatureFacts, ScoringRecord
 from ..report.results import ScoreReport
 from ..utils.values import ComparisonRule, Difference, as_text, compared_values, differences, sentence, values_of
 from . import FEATURES
+from .vmaf import OF_ENCODING
 
 _MAX_NAMED = 3
 
@@ -110,20 +112,27 @@ def _unlike(first: ScoringRecord, second: ScoringRecord, *, across: bool) -> Ite
     for feature in first.features:
         other = of_second.get((feature.name, feature.plane))
         if other is not None:
-            for text in _unlike_options(feature, other, across=across):
+            for text in _unlike_options(feature, other, _unlike_encodings(first.distorted, second.distorted), across=across):
                 yield Difference(ComparisonRule.REFUSED, "features", text)
     yield from differences(first, second, across=across)
 
 
-def _unlike_options(first: FeatureFacts, second: FeatureFacts, *, across: bool) -> Iterator[str]:
-    """Yield the options of a feature that differ, except those that may."""
+def _unlike_encodings(first: ClipFacts, second: ClipFacts) -> set[str]:
+    """Return the options that say how a clip was encoded, and differ because the distorted clips do."""
+    options = {"enc_width", "enc_height"} if (first.width, first.height) != (second.width, second.height) else set()
+    return options | ({"enc_bitdepth"} if first.bits != second.bits else set())
+
+
+def _unlike_options(first: FeatureFacts, second: FeatureFacts, of_clips: set[str], *, across: bool) -> Iterator[str]:
+    """Yield the options of a feature that differ, except those that may; `of_clips` may because the clips differ."""
     name = first.name if first.plane == "y" else f"{first.name} of {first.plane}"
     known = FEATURES[first.name].options if first.name in FEATURES else {}
     for option, value in first.options.items():
         other = second.options.get(option, value)
-        is_free = option in known and (known[option].adds or known[option].differs is ComparisonRule.FREE)
+        adds = option in known and known[option].adds
+        encodings = option in of_clips or (option in OF_ENCODING and value and other)
         automatic = across and option in first.automatic and option in second.automatic
-        if value != other and not is_free and not automatic:
+        if value != other and not adds and not automatic and not encodings:
             yield f"{name} {option} {as_text(value)} against {as_text(other)}"
     if first.limit_db != second.limit_db and not across:
         limit = values_of(FeatureFacts)["limit_db"]

@@ -154,7 +154,8 @@ def _planes_to_read(luma: PlaneMetrics, chroma: str) -> tuple[PlaneMetrics, ...]
     """Return Cb and Cr without metrics of their own."""
     if CHROMA_STEPS.get(chroma) is None:
         texts = ", ".join(metric.text for metric in luma.metrics if reads_chroma([metric.text]))
-        raise FrameError(f"{texts} reads Cb and Cr, and the pixel format {chroma} has none; leave it out")
+        cure = "leave it out, or predict vmaf by a model of version 0, which reads the luma alone"
+        raise FrameError(f"{texts} reads Cb and Cr, and the pixel format {chroma} has none; {cure}")
     _, *formats = plane_formats(luma.format, "yuv", chroma)
     planes = tuple(PlaneMetrics(name, plane, (), luma.metrics) for name, plane in zip(PLANES[1:], formats, strict=True))
     for plane in planes:

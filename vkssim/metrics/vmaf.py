@@ -27,7 +27,7 @@ _EXTRACTORS: Mapping[str, type[Metric]] = {
 
 _ADVISED_BITS = 10  # for models of version 1
 
-_OF_ENCODING = ("enc_width", "enc_height", "enc_bitdepth")  # options of cambi that tell how the clip was encoded
+OF_ENCODING = ("enc_width", "enc_height", "enc_bitdepth")  # options of cambi that tell how the clip was encoded
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
 
@@ -101,7 +101,7 @@ class VmafMetric(Metric):
 
     def _with_encoding(self, model: VmafModel) -> VmafModel:
         """Return the model with the size and the depth of the encoding, if they are given, among the options of cambi."""
-        encoding = {name: self._options[name] for name in _OF_ENCODING if self._options[name]}
+        encoding = {name: self._options[name] for name in OF_ENCODING if self._options[name]}
         if not encoding:
             return model
         if all(feature.extractor != CambiScorer.name for feature in model.features):
@@ -150,7 +150,7 @@ _OF_MODEL = {
     "version": "model",
     "path": "model",
     "name": "name",
-    **{f"{CambiScorer.name}.{name}": name for name in _OF_ENCODING},
+    **{f"{CambiScorer.name}.{name}": name for name in OF_ENCODING},
 }
 """The option of vmaf for each key of libvmaf's --model that has one of the same value."""
 

@@ -19,7 +19,8 @@ from ..errors import OptionError
 from ..types import DoublePlane, Doubles
 
 DEFAULT_MODEL = "vmaf_v0.6.1"
-AUTOMATIC_MODELS = _AUTOMATIC, AUTOMATIC_HFR = "v1", "v1_hfr"
+AUTOMATIC_HFR = "v1_hfr"
+AUTOMATIC_MODELS = "v1", AUTOMATIC_HFR
 """The names of the model of version 1 that suits the size of the frames, for usual frame rates and for high ones."""
 MIN_HIGH_FPS = 45.0
 """libvmaf made the models for high frame rates for about 50 and 60 frames per second."""

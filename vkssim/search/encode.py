@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import EncodeError
-from ..types import Doubles, Planes, plane_shapes
+from ..scorer import Picture
+from ..types import Doubles, plane_shapes
 from ..utils.av_frames import interpolation, new_scaler, plane_of, scaled_plane
 from ..utils.ffmpeg_log import parked
 from ..utils.interruption import wait_for
@@ -28,8 +29,8 @@ from .source import Sample
 MAX_SILENCE_S = 600.0
 """How long an encoder may take to open, to take a frame, or to give the next one that it holds at the end."""
 
-PlanesPair = tuple[Planes, Planes]
-"""The planes of a frame as the encoder got it, and as a decoder gives it."""
+PicturePair = tuple[Picture, Picture]
+"""A frame as the encoder got it, and as a decoder gives it: its luma, or (Y, Cb, Cr)."""
 
 
 @dataclass
@@ -71,9 +72,10 @@ def encoded_pairs(
     encoded: EncodedSample,
     output: VideoOutput | None = None,
     planes: int = 1,
-) -> Iterator[PlanesPair]:
-    """Encode the frames of a sample, and yield the first planes of each and of its decoded frame; count packets in `encoded`.
+) -> Iterator[PicturePair]:
+    """Encode the frames of a sample, and yield each with its decoded frame; count the packets in `encoded`.
 
+    `planes` is 1 for the luma of the frames, and 3 for (Y, Cb, Cr).
     Each call of `frames` gives the frames from the first one on, also those before and after the sample, which are encoded but
     neither yielded nor counted. The packets go to `output` if there is one. Raises EncodeError if the encoder fails, hangs or
     drops frames, or if its stream cannot be decoded.
@@ -178,7 +180,7 @@ def _decoded(
     encoded: EncodedSample,
     output: VideoOutput | None,
     planes: int,
-) -> Iterator[PlanesPair]:
+) -> Iterator[PicturePair]:
     """Encode frames, each with the frame of the source, decode the stream at once, and yield the pairs of the sample."""
     import av
 
@@ -225,7 +227,7 @@ def _decoded(
                             scaled_plane(plane, width, height, recipe.bits, scaler, flags)
                             for plane, (height, width), scaler in zip(coded, shapes, scalers, strict=False)
                         )
-                    yield whole, coded
+                    yield (whole, coded) if planes > 1 else (whole[0], coded[0])
                 decoded += 1
             if packet is not None and output is not None:
                 output.mux(packet)

@@ -133,8 +133,10 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
 
     def _ladder_trial(self, sampling: Sampling, rendition: Rendition, place: int) -> LadderTrial:
         """Return the trial of a rendition with a setting. Raises EncodeError."""
-        size, scorer, weights = rendition.size, self._scorer, [sample.weight for sample in sampling.samples]
+        size, weights = rendition.size, [sample.weight for sample in sampling.samples]
         trial, encoded = self._encode(f"samples {_text(size)}", sampling, place, recipe=self._recipes[size])
+        scorer = self._scorer
+        assert scorer is not None
         pooled = {
             name: pooled_values([sample.column(name) for sample in encoded], weights, similarity=name in scorer.similarities)
             for name in scorer.names

@@ -295,7 +295,7 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
         return shot, [curve.around(best, _OFF_SHOT, _SLOPE_OF_SHOT) for curve in history.curves]
 
     def _report(self) -> ScoreReport:
-        facts, scorer, scan = self.source.facts, self._scorer, self._scan
+        facts, scorer, scan = self.source.facts, self._scorer_for(self.recipe), self._scan
         frames = [
             {name: shot.scores[name][number] for name in shot.scores} for shot in self.shots for number in range(shot.count)
         ]

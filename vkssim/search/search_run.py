@@ -91,9 +91,8 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
         self._options = options
         self._results: list[Result] = []
         self._outcome: Decision | None = None
-        self._scorers: dict[tuple[str, ...], Scorer] = {}
-        """By their features, open until `_open` is closed."""
-        self._open: ExitStack  # it and the scan are there from the first step on
+        self._scorer: Scorer | None = None  # it and the scan are there from the first step on
+        self._features: list[str] = []
         self._scan: Scan
         self._store: TrialStore | None = None
         self._notes = [*recipe.notes()]
@@ -203,13 +202,17 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
         for sample in sampling.samples:
             tally = EncodedSample({name: [] for name in scorer.names}, header)
             frames = partial(self.source.frames, sample.first - sample.lead, sample.encoded, self._scan)
-            pairs = encoded_pairs(frames, sample, recipe, place, tally, output, planes=3 if scorer.has_chroma else 1)
-            for frame in scorer.score(pairs if scorer.has_chroma else ((before[0], after[0]) for before, after in pairs)):
-                done += 1
-                for name, value in frame.metrics.items():
-                    tally.scores[name].append(value)
-                if self._options.progress is not None:
-                    self._options.progress(done, total)
+            pairs = encoded_pairs(frames, sample, recipe, place, tally, output, planes=scorer.planes_per_frame)
+            try:
+                for frame in scorer.score(pairs):
+                    done += 1
+                    for name, value in frame.metrics.items():
+                        tally.scores[name].append(value)
+                    if self._options.progress is not None:
+                        self._options.progress(done, total)
+            except EncodeError:
+                scorer.flush()  # else the next encode would get the scores of this one's frames
+                raise
             if not any(tally.scores.values()):
                 raise EncodeError("the encoder wrote no frame")
             encoded.append(tally)
@@ -248,16 +251,16 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
             raise OptionError("the search was closed, or failed, before it was done")
         return self._outcome
 
-    @property
-    def _scorer(self) -> Scorer:
-        return self._scorer_for(self.recipe)
-
     def _scorer_for(self, recipe: Recipe) -> Scorer:
-        """Return the scorer for encodes of the recipe's size, which are scaled back to that of the source."""
+        """Return the scorer for encodes of the recipe's size, which are scaled back to that of the source.
+
+        The scorer for an earlier size is closed, because each has the memory of a device for many frames.
+        """
         options, facts = self._options, self.source.facts
-        features = tuple(Scorer.features_for(options.metrics, fps=float(facts.rate), encoded_size=recipe.scaled))
-        if features not in self._scorers:
-            opened = Scorer(
+        features = Scorer.features_for(options.metrics, fps=facts.fps, encoded_size=recipe.scaled)
+        if self._scorer is None or features != self._features:
+            self._close_scorer()
+            self._scorer = Scorer(
                 facts.width,
                 facts.height,
                 bits=recipe.bits,
@@ -266,15 +269,19 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
                 backend=options.backend,
                 device=options.device,
             )
-            self._scorers[features] = self._open.enter_context(opened)
-        return self._scorers[features]
+            self._features = features
+        return self._scorer
+
+    def _close_scorer(self) -> None:
+        if self._scorer is not None:
+            self._scorer.close()
 
     def _opened(self) -> Generator[Result, None, None]:
         options = self._options
         with ExitStack() as stack:
-            self._open = stack
+            stack.callback(self._close_scorer)
             # a target that cannot be is an error before the store is opened
-            self.targets = targets_of(self._scorer, options.thresholds)
+            self.targets = targets_of(self._scorer_for(self.recipe), options.thresholds)
             if options.resume is not None:
                 self._store = stack.enter_context(TrialStore(options.resume, self.source.path, self._identity()))
             if options.output is not None:
