@@ -40,6 +40,16 @@ def test_recipe_and_citation_are_of_this_version_and_the_recipe_has_every_requir
     assert {"glslang", "spirv-tools"} == set(RECIPE["requirements"]["build"])
 
 
+def test_every_script_in_python_is_linted() -> None:
+    """Ruff finds only files that end with .py, and those that the project names."""
+    files = [file for folder in ("bench", "ci", "scripts", "tests/stress", "tools") for file in (ROOT / folder).iterdir()]
+    scripts = [
+        file for file in files if not file.suffix and file.is_file() and b"python" in file.read_bytes().partition(b"\n")[0]
+    ]
+    named = PROJECT["tool"]["ruff"]["extend-include"]
+    assert sorted(named) == sorted(file.relative_to(ROOT).as_posix() for file in scripts)
+
+
 @pytest.mark.parametrize("words", [("-m", "vkssim", "features"), ("-c", "import vkssim")])
 def test_a_checkout_that_is_not_installed_says_what_installs_it(words: tuple[str, ...]) -> None:
     """Without site-packages, Python finds the folder vkssim alone, and neither host/ nor a dependency."""
