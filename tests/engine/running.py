@@ -32,13 +32,16 @@ def ended(process: subprocess.Popen[bytes]) -> str:
 def pause_when(process: subprocess.Popen[bytes], condition: Callable[[], object]) -> list[int]:
     """Let a run go on in short steps until the condition holds, and leave it stopped: it cannot end before a signal comes.
 
-    Return its processes, itself first; `resume` lets them go on.
+    Return its processes, itself first; `resume` lets them go on. It has a low priority: if the machine is busy, the run
+    waits, and not the process that has to stop it.
     """
+    os.setpriority(os.PRIO_PROCESS, process.pid, 10)  # before it has further threads, which get the same
 
     def holds_after_a_step() -> object:
         resume([process.pid, *family(process)])
         time.sleep(0.01)
         _send(signal.SIGSTOP, [process.pid, *family(process)])
+        assert process.poll() is None, "it ended before it could be stopped"
         return condition()
 
     until(holds_after_a_step)

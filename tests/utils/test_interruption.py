@@ -37,7 +37,7 @@ from ..support.journals import frames
 from ..support.pictures import clip
 from ..support.waiting import PATIENCE, until
 
-FRAMES = 120
+FRAMES = 360
 FEW = 12
 """The lines of the journal of a run before its first frame: which run it is, and which device scores it."""
 
