@@ -244,11 +244,11 @@ def test_a_packet_that_the_receiver_of_a_broadcast_marked(monkeypatch: pytest.Mo
     )
     intact = _everything(path)
     assert intact[1:4] == ({}, [], "None")
-    cells, place = bytearray(Path(path).read_bytes()), 20
-    video = [at for at in range(0, len(cells), 188) if (cells[at + 1] & 0x1F, cells[at + 2]) == (1, 0)]
-    first = [at for at in video if cells[at + 1] & 0x40][place]
-    cells[first + 1] |= 0x80  # transport_error_indicator, ISO/IEC 13818-1, 2.4.3.3
-    marked = _everything(write(folder / "marked.ts", bytes(cells)))
+    data, place = bytearray(Path(path).read_bytes()), 20
+    video = [at for at in range(0, len(data), 188) if (data[at + 1] & 0x1F, data[at + 2]) == (1, 0)]
+    first = [at for at in video if data[at + 1] & 0x40][place]
+    data[first + 1] |= 0x80  # transport_error_indicator, ISO/IEC 13818-1, 2.4.3.3
+    marked = _everything(write(folder / "marked.ts", bytes(data)))
     assert marked[0] == intact[0]
     assert list(marked[1].values()) == ["a packet is marked as corrupt"]
     assert min(marked[1]) <= place
